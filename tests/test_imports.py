@@ -12,6 +12,7 @@ ROOT = Path(lewa.__file__).parent
 MAY_IMPORT: dict[str, set[str]] = {
     "compile_notice": {"kernels", "learners"},
     "formatting": set(),
+    "ids": set(),
     "notebook": {"formatting", "types", "version"},
     "plugins": {"sources"},
     "schema": set(),
@@ -28,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "theory": {"formatting", "notebook", "types", "validation"},
     "advice": {"feedback", "learners", "notebook", "theory", "types", "validation"},
     "game": {"blocks", "theory", "types", "validation"},
-    "serve": {"agent", "feedback", "frontiers", "version"},
+    "serve": {"agent", "feedback", "frontiers", "ids", "version"},
     "functional": {"engine", "feedback", "learners", "types", "validation"},
     "data": {"blocks", "context", "games", "kernels", "measures", "theory", "types", "units", "validation", "version"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
@@ -43,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "context",
         "engine",
         "feedback",
+        "ids",
         "kernels",
         "learners",
         "measures",
@@ -178,7 +180,16 @@ def test_the_figure_of_the_architecture_has_these_imports() -> None:
                 left.setdefault(room, {"types"}).update(*chain[:n])
     for _ in left:  # what stands left of a room that stands left
         left = {room: rooms.union(*(left[other] for other in rooms)) for room, rooms in left.items()}
-    below = {"formatting", "schema", "sources", "version", "plugins", "notebook", "units"}  # which any room may import
+    below = {
+        "formatting",
+        "ids",
+        "schema",
+        "sources",
+        "version",
+        "plugins",
+        "notebook",
+        "units",
+    }  # which any room may import
     wrong = {room: MAY_IMPORT[room] - rooms - below for room, rooms in left.items() if room not in below}
     assert not any(wrong.values()), wrong
     assert not any(room in rooms for room, rooms in left.items() if room != "types"), "a cycle in the figure"

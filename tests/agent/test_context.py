@@ -163,7 +163,7 @@ def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:
     decision = agent.pull(context=context)
     assert decision.context == {"task": "code", "tokens": 750}
     assert decision.plain()["context"] == {"task": "code", "tokens": 750}
-    assert from_text(to_text(decision)).context == decision.context  # type: ignore[union-attr]
+    assert from_text(to_text(decision)) == decision._replace(play_bytes=b"")
     assert record(json.loads(json.dumps(decision.plain()))) == decision
     assert make(keep_context=True).replay([decision.plain()]).snapshot() == agent.snapshot()
     agent.stop_journal()

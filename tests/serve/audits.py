@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+from lewa.ids import DecisionId
 from lewa.serve.archive import verify
 from lewa.serve.store import Store
 from tests.serve.running import Traffic
@@ -15,9 +16,12 @@ def audit(store: Store, traffic: Traffic) -> str:
     keys: Counter[str] = Counter()
     values: dict[str, dict[str, float]] = {}
     actions: list[str] = []
+    tags: dict[int | None, str | None] = {}
     for row in store.rows(agent.id):
         body = json.loads(row.body)
-        name = f"{agent.name}:{row.decision}"
+        if row.kind == "decision":
+            tags[row.decision] = body.get("t")
+        name = str(DecisionId(agent.name, row.decision or 0, tags.get(row.decision)))
         if row.kind == "set":
             actions = body["setup"]["actions"]
         elif row.kind == "decision":

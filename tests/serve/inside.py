@@ -1,6 +1,6 @@
 """A service in this process, without a socket."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from lewa.serve.auth import SCOPES, make_key
 from lewa.serve.host import Host
 from lewa.serve.limits import Limits
 from lewa.serve.store import open_store
+
+Command = Callable[..., str]  # the command line: arguments and the status wanted, to what it prints
 
 
 class Client:

@@ -1,36 +1,14 @@
 """The commands beside the server: keys, agents, journals; and what is said when something is missing."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lewa.cli import main
-from tests.serve.inside import service
+from tests.serve.inside import Command, service
 from tests.serve.running import SETUP
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")
-
-
-Command = Callable[..., str]
-
-
-@pytest.fixture
-def lewa(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run the command line in this process; return what it printed, or its complaint."""
-
-    def run(*arguments: str, status: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["lewa", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed, complaint = capsys.readouterr()
-        assert ended.value.code == status, complaint
-        return complaint if status == 2 else printed
-
-    return run
 
 
 def test_keys_agents_and_journals(tmp_path: Path, lewa: Command) -> None:
@@ -81,6 +59,9 @@ def test_a_tampered_journal_is_found(tmp_path: Path, lewa: Command) -> None:
             web.call("POST", "/v1/agents/router/feedback", [{"decision": f"router:{n}", "reward": 1, "cost": 0.5}])
     with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
         connection.execute("""UPDATE journal SET body = '{"reward":1.0,"cost":0.4}' WHERE seq = 3""")
+        connection.commit()
+        verify = "journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3"
+        assert "the checksum of record 3 does not match" in lewa(*verify, status=1)
+        connection.execute("UPDATE journal SET checksum = NULL")  # as in a store of before
     connection.close()
-    printed = lewa("journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3", status=1)
-    assert "differs from the replay of the records" in printed
+    assert "differs from the replay of the records" in lewa(*verify, status=1)

@@ -211,7 +211,7 @@ def test_an_imported_journal_has_its_idempotency_keys(web: Client, tmp_path: Pat
     with service(tmp_path, "copy.sqlite3") as other:
         again = other.call("POST", f"{AGENT}/decide", {"key": "b"})[1]
         assert (again["decision"], again["action"]) == (made[2]["decision"], made[2]["action"])
-        assert other.call("POST", f"{AGENT}/decide", {"key": "c"})[1]["decision"] == "router:4"
+        assert other.call("POST", f"{AGENT}/decide", {"key": "c"})[1]["decision"].endswith("-4")
 
 
 def test_who_decided_elsewhere_is_no_label_of_a_metric(web: Client) -> None:

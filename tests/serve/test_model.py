@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from lewa.ids import read_id
 from lewa.serve.auth import SCOPES
 from tests.serve.inside import Client, service
 
@@ -64,6 +65,7 @@ class Surface(RuleBasedStateMachine):
         self.folder = Path(self.disk.enter_context(TemporaryDirectory(prefix="lewa-model-")))
         self.told: dict[int, dict[str, float]] = {}
         self.open: list[int] = []
+        self.ids, self.restarted = dict[int, str](), False
         self.late, self.closed, self.version, self.retired = 0, 0, 1, False
         self.mode, self.changes, self.told_records = "live", 0, 0
         self.keys: dict[str, tuple[int, object]] = {}
@@ -86,6 +88,7 @@ class Surface(RuleBasedStateMachine):
         self.stack.close()
         self.web = self.stack.enter_context(service(self.folder, snapshot_every=7))
         assert self.web.call("GET", "/v1/agents/m/state")[1] == state
+        self.restarted = True
 
     def decided(self, worst: float = 1.0) -> int:
         number = len(self.told) + 1
@@ -134,11 +137,21 @@ class Surface(RuleBasedStateMachine):
                 continue
             by, among = wanted
             number = self.decided(worst)
-            assert made["decision"] == f"m:{number}"
+            self.note_id(number, made["decision"])
             assert (made["by"], made["action"] in among) == (by, True)
             self.check_propensities(made, by, mask)
             if key is not None:
                 self.keys[key] = (number, (made["decision"], made["action"], made["probability"]))
+
+    def note_id(self, number: int, decision: str) -> None:
+        """Note the id of a decision: after the service was started again, it has a tag."""
+        parts = read_id(decision)
+        assert parts is not None
+        assert (parts.agent, parts.number, parts.tag is None) == ("m", number, not self.restarted)
+        self.ids[number] = decision
+
+    def id(self, number: int) -> str:
+        return self.ids.get(number, f"m:{number}")
 
     def check_propensities(self, made: dict[str, Any], by: str, mask: list[str] | None) -> None:
         play = made["propensities"]
@@ -162,12 +175,12 @@ class Surface(RuleBasedStateMachine):
         self.told_records += bool(seen)
         if len(seen) == 2:
             self.open.remove(number)
-        result = {"decision": f"m:{number}", "result": "learned" if len(seen) == 2 else "kept"}
-        assert answer["observed"] == [result]
+        self.note_id(number, answer["observed"][0]["decision"])
+        assert answer["observed"][0]["result"] == ("learned" if len(seen) == 2 else "kept")
 
     @rule(entries=st.lists(st.tuples(st.integers(0, 5), values), min_size=1, max_size=3))
     def feedback(self, entries: list[tuple[int, dict[str, float]]]) -> None:
-        body = [{"decision": f"m:{number}", **given} for number, given in entries]
+        body = [{"decision": self.id(number), **given} for number, given in entries]
         answer = self.web.call("POST", "/v1/agents/m/feedback", body)[1]["told"]
         assert [entry["result"] for entry in answer] == [self.expected(number, given) for number, given in entries]
 
@@ -199,7 +212,7 @@ class Surface(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 5))
     def close(self, number: int) -> None:
-        result = self.web.call("POST", "/v1/agents/m/close", [{"decision": f"m:{number}"}])[1]["told"][0]["result"]
+        result = self.web.call("POST", "/v1/agents/m/close", [{"decision": self.id(number)}])[1]["told"][0]["result"]
         assert result == ("unknown" if number not in self.told else "closed" if number in self.open else "same")
         if result == "closed":
             self.open.remove(number)
@@ -207,7 +220,7 @@ class Surface(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 5))
     def story(self, number: int) -> None:
-        status, story = self.web.call("GET", f"/v1/agents/m/decisions/m:{number}")
+        status, story = self.web.call("GET", f"/v1/agents/m/decisions/{self.id(number)}")
         if number not in self.told:
             assert status == 404
         else:

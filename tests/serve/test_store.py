@@ -76,7 +76,7 @@ async def rounds(service: Service, served: Served, count: int) -> None:
     for n in range(count):
         answer = (await service.decide(served, [Query()]))[0]
         assert not isinstance(answer, str)
-        number = service.number(served, answer.decision)
+        number = served.hosted.number_of(answer.decision)
         await service.feedback(served, [(answer.decision, number, {"reward": n % 3 / 2, "cost": n % 5 / 4})])
 
 
@@ -114,8 +114,8 @@ def test_a_damaged_snapshot_is_passed_over(url: str) -> None:
         store.acquire(1)
         if isinstance(store, SQLiteStore):
             store._write.execute("UPDATE snapshots SET body = x'00' WHERE seq = ?", (snapshots[0].seq,))
-            hosted, seq, _, start = load(store, 1)
-            assert (hosted.hash(), seq, start) == (before, 21, snapshots[1].seq)
+            hosted, chain, _, start = load(store, 1)
+            assert (hosted.hash(), chain.seq, start) == (before, 21, snapshots[1].seq)
         store.close()
 
 

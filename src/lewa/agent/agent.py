@@ -306,7 +306,8 @@ class Agent(ChangeMethods, AgentCore):
         carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
         charged = state.decide(i, propensity, carried, among is not None, there)
         looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
-        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *looked, False))
+        rest = *looked, False, state.epochs.next
+        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *rest))
 
     def _awake(self, among: list[int] | None) -> list[int] | None:
         """Return the available actions without those that rest, unless the mode, or a governor, needs one of them."""

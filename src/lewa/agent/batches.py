@@ -72,12 +72,14 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
         charged=repeat(()),
         context=repeat(None),
         elsewhere=repeat(False),
+        tag=repeat(state.epochs.next),
     )
     state.open.add_many(
         Block(t + 1, actions, propensities, numbers[:, 1 + m :].copy(), plays if driver.needs_play else None)
     )
     state.delays.draw_many(t + 1, n)
     state.rounds, state.asleep = state.rounds + n, ()
+    state.epochs.decided(t + 1)
     return list(map(_new, repeat(Decision), zip(*made, strict=False)))
 
 
@@ -142,7 +144,7 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if set(map(type, numbers)) != {int} or len(set(numbers)) < len(numbers):
         return None
     items = _unanswered(state, numbers)
-    if items is None or (kinds == {Decision} and not _fit(state, decisions, items)):
+    if items is None or (kinds == {Decision} and not _fit(state, decisions, numbers, items)):
         return None
     index, chance, charged = items.actions, items.propensities, items.charged
     if not state.breakers.failing.keys().isdisjoint(index.tolist()):  # an answer ends the failures of its action
@@ -180,13 +182,15 @@ def _unanswered(state: AgentState, numbers: list[int]) -> Block | None:
     return Block(numbers[0], np.array(actions), np.array(propensities), stack(charges), plays)
 
 
-def _fit(state: AgentState, decisions: Sequence[Any], items: Block) -> bool:
+def _fit(state: AgentState, decisions: Sequence[Any], numbers: Sequence[int], items: Block) -> bool:
     """Whether decisions are those that are open under their numbers."""
     labels, chances, agents, plays = columns(Decision, decisions, "action", "probability", "agent", "play_bytes")
+    (tags,) = columns(Decision, decisions, "tag")
     return (
         chances == items.propensities.tolist()
         and labels == list(map(state.setup.actions.__getitem__, items.actions.tolist()))
         and agents.count(state.setup.agent_name) == len(agents)
+        and tags == list(map(state.epochs.tag, numbers))
         and set(map(type, plays)) == {bytes}
         and not set(map(len, plays)) - {0, 8 * state.driver.actions}
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lewa.agent.records import Change, Decision, Feedback, Record, record
+from lewa.ids import read_id, write_id
 from lewa.validation import short_repr
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -21,6 +22,8 @@ def to_text(item: Record, with_play: bool = False) -> str:
     '["d",7,"small",0.25,[0.5]]'
     >>> to_text(Feedback(7, {"cost": 0.125}))
     '["f",7,{"cost":0.125}]'
+    >>> to_text(Decision(7, "small", 0.25, b"", (0.5,), 7, tag="k3f9ab"))
+    '["d",":k3f9ab-7","small",0.25,[0.5]]'
     """
     if isinstance(item, Change):
         return _encode(["c", item.plain()])
@@ -28,7 +31,8 @@ def to_text(item: Record, with_play: bool = False) -> str:
         return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent, item.failed or None]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
     context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None] * 3
-    head = ["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]
+    number = item.id if item.tag is None else write_id("", item.id, item.tag)
+    head = ["d", number, item.action, item.probability, item.multipliers, item.available, item.agent, play]
     return _encode(_cut([*head, *context, item.elsewhere or None]))
 
 
@@ -53,7 +57,7 @@ def _cut(fields: list[Any]) -> list[Any]:
 
 
 def _decision(
-    number: int,
+    number: int | str,
     action: str | int,
     probability: float,
     multipliers: list[float],
@@ -65,8 +69,11 @@ def _decision(
     among = None if available is None else tuple(available)
     features, charged, context, elsewhere = (*more, None, None, None, None)[:4]
     packed, seen = (b"" if data is None else b64decode(data) for data in (play, features))
-    head = number, action, probability, packed, tuple(multipliers), number, among, agent
-    return Decision(*head, seen, tuple(charged or ()), context, bool(elsewhere))
+    tag: str | None = None
+    if isinstance(number, str):
+        _, number, tag = read_id(number) or (None, number, None)
+    head: tuple[Any, ...] = number, action, probability, packed, tuple(multipliers), number, among, agent
+    return Decision._make((*head, seen, tuple(charged or ()), context, bool(elsewhere), tag))
 
 
 def _feedback(

@@ -112,6 +112,7 @@ class AgentCore(Journaling):
         elif self._rule_check is not None:
             self._rule_check.look(state, there, item)
         unmixed = there is None and state.plain_play
+        state.epochs.take(item.tag)
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there, item.elsewhere)
 
     def _announce(self) -> None:
@@ -220,6 +221,7 @@ class AgentCore(Journaling):
             raise
         agent._adopt(journal, plays)
         agent._rule_check = None
+        agent.begin_epoch()
         if check.is_due or len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())):  # the journal lacks this
             agent._try_checkpoint(journal)
         return agent
@@ -303,4 +305,19 @@ class AgentCore(Journaling):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the agent in a file; raise ValueError if the file is truncated, damaged or not a saved agent."""
-        return cls.restore(files.read(as_path("the file", path)))
+        agent = cls.restore(files.read(as_path("the file", path)))
+        agent.begin_epoch()
+        return agent
+
+    def begin_epoch(self) -> None:
+        """Give the keys of the next decisions a new random tag; `open` and `load` do so, as a file may be an old copy.
+
+        An answer with the key of a decision that was made after the copy is then refused, and not taken for the answer
+        to another decision with the same number.
+        """
+        with self._lock:
+            self._state.epochs.renew()
+
+    def tag_of(self, number: int) -> str | None:
+        """Return the tag in the key of a decision that was made; None if the key has none."""
+        return self._state.epochs.tag(number)

@@ -25,11 +25,11 @@ def record_elsewhere(
     number = state.rounds + 1
     fields = (number, action, probability, play_to_bytes(play), (), number, None, state.setup.agent_name)
     if features is None:
-        return Decision(*fields, elsewhere=True)
+        return Decision(*fields, elsewhere=True, tag=state.epochs.next)
     ledger, there = state.ledger, agent._there(None)
     safe = ledger is not None and ledger.next_play(there, state.statistics) is not None
     charged = charges_of(state.driver.copy(), features, state.index(action) if state.exposure.learns and not safe else None)
-    return Decision(*fields, features.tobytes(), charged, elsewhere=True)
+    return Decision(*fields, features.tobytes(), charged, elsewhere=True, tag=state.epochs.next)
 
 
 def breaches_of(agent: Agent) -> dict[str, int]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
+from lewa.ids import is_tag, write_id
 from lewa.validation import short_repr
 
 VERSION = 1
@@ -37,11 +38,15 @@ class Decision(NamedTuple):
     charged: tuple[float, ...] = ()  # the costs in [0, 1] that a learner with context charged at the draw
     context: Any = None  # the context itself, if the agent records it
     elsewhere: bool = False  # whether somebody else made it, and this agent took it over
+    tag: str | None = None  # of its epoch; None until the agent was opened or loaded from a file
 
     @property
     def key(self) -> str:
-        """Return the agent's name with the number, such as "router:17"; agents with other names reject this key."""
-        return f"{self.agent or ''}:{self.id}"
+        """Return the agent's name with the number, such as "router:17"; agents with other names reject this key.
+
+        After the agent was opened or loaded from a file, keys have a tag, such as "router:k3f9ab-17".
+        """
+        return write_id(self.agent or "", self.id, self.tag)
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -106,7 +111,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "failed", "features", "charged", "context", "elsewhere"}  # left out where there is nothing to say
+OPTIONAL = {"agent", "failed", "features", "charged", "context", "elsewhere", "tag"}  # left out where they say nothing
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -159,7 +164,7 @@ def check_types(decision: Decision) -> None:
     for data in (decision.play_bytes, decision.features_bytes):
         right = right and type(data) is bytes and len(data) % 8 == 0
     right = right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple)
-    right = right and type(decision.elsewhere) is bool
+    right = right and type(decision.elsewhere) is bool and is_tag(decision.tag)
     if not right:
         fields = {name: short_repr(value) for name, value in decision._asdict().items()}
         raise ValueError(f"a decision must have the fields that an agent gave it, got {short_repr(fields)}")

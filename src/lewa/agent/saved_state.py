@@ -12,6 +12,7 @@ from lewa.agent.current_guarantee import beginning_from_plain, cuts_among, segme
 from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
+from lewa.agent.epochs import Epochs
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
@@ -48,6 +49,7 @@ def to_plain(state: AgentState) -> JsonObject:
         **({"asleep": list(state.asleep)} if state.asleep else {}),
         **({"breaches": state.breaches} if state.breaches else {}),
         **state.breakers.plain(),
+        **({"epochs": epochs} if (epochs := state.epochs.plain()) else {}),
         "open": _plain_open(state),
     }
 
@@ -78,6 +80,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.beginning = beginning_from_plain(plain.get("beginning"))
     if state.beginning is None and cuts_among(state.changes):  # a file of before: nothing is known of where it stood
         state.beginning = unknown_beginning(state)
+    state.epochs = Epochs.from_plain(plain.get("epochs", ()))
     if plain.get("governor") is not None:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.breakers = breakers_from_plain(plain.get("failures"), K)

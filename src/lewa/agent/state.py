@@ -14,6 +14,7 @@ from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.state_parts import StateParts
 from lewa.agent.statistics import STEP, add_action, add_all
 from lewa.agent.values import check_bounds, single_value, vector_value
+from lewa.ids import read_id, write_id
 from lewa.types import Indices, Vector
 from lewa.validation import nearest, short_repr
 
@@ -50,6 +51,7 @@ class AgentState(StateParts):
         `there` has 1 for each action that could be drawn, or is None if all could. `elsewhere`: somebody else made it.
         """
         self.rounds = t = self.rounds + 1
+        self.epochs.decided(t)
         if elsewhere:
             self.breaches[ELSEWHERE] = self.breaches.get(ELSEWHERE, 0) + 1
         if self.breakers.failing:
@@ -81,6 +83,8 @@ class AgentState(StateParts):
             number = self._as_number(number)
         if made is not None and made.agent != self.setup.agent_name:
             self.check_name(made)  # first: a number that is closed here says nothing of another agent's decision
+        if made is not None:
+            self._check_tag(number, made.tag)
         pending = self.open.get(number)
         if pending is None:
             if not 1 <= number <= self.rounds:
@@ -95,18 +99,30 @@ class AgentState(StateParts):
         return number
 
     def _as_number(self, key: object) -> int:
-        """Return the number of a decision by its key, NAME:NUMBER, or by a number; refuse the key of another agent."""
+        """Return the number of a decision by its key or by a number; refuse the key of another agent."""
         if isinstance(key, np.integer | int) and not isinstance(key, bool):
             return int(key)
         if type(key) is not str:
             raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
-        name, colon, digits = key.rpartition(":")
-        if not (colon and digits.isascii() and digits.isdigit() and len(digits) < 20):
+        parts = read_id(key)
+        if parts is None:
             raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
-        if (name or None) != self.setup.agent_name:
-            theirs, ours = ("without a name" if x is None else repr(x) for x in (name or None, self.setup.agent_name))
-            raise UnknownError(f"decision {digits} belongs to another agent, {theirs}; this agent is {ours}")
-        return int(digits)
+        name = parts.agent or None
+        if name != self.setup.agent_name:
+            theirs, ours = ("without a name" if x is None else repr(x) for x in (name, self.setup.agent_name))
+            raise UnknownError(f"decision {parts.number} belongs to another agent, {theirs}; this agent is {ours}")
+        self._check_tag(parts.number, parts.tag)
+        return parts.number
+
+    def _check_tag(self, number: int, tag: str | None) -> None:
+        """Refuse a decision that was made after this agent's file was copied, and before that copy was restored."""
+        if 1 <= number <= self.rounds and tag != self.epochs.tag(number):
+            name = self.setup.agent_name or ""
+            theirs, ours = write_id(name, number, tag), write_id(name, number, self.epochs.tag(number))
+            raise UnknownError(
+                f"decision {theirs} is not among those of this agent, which has {ours} in its place, as after an older copy "
+                f"was restored; nothing was changed"
+            )
 
     def check_name(self, item: Record) -> None:
         """Refuse a decision of another agent, and an answer or a change that was made to another one."""

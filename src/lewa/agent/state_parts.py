@@ -11,6 +11,7 @@ from lewa.agent.current_guarantee import Beginning, Segment
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
+from lewa.agent.epochs import Epochs
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import OpenDecisions, Pending, Units
 from lewa.agent.recent import Recent, Shift
@@ -51,6 +52,7 @@ class StateParts:
         self.delays, self.segments = DelayCounter(), list[Segment]()
         self.breakers = Breakers()  # the failures of actions, and which of these rest
         self.beginning: Beginning | None = None  # of the segment that goes on, after a change
+        self.epochs = Epochs()
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._by_group = any(item.group for item in setup.constraints)
@@ -109,6 +111,7 @@ class StateParts:
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
         twin.ledger, twin.breakers = self.ledger and self.ledger.copy(whole), self.breakers.copy()
         twin.delays, twin.segments = self.delays.copy() if whole else self.delays.summary(), list(self.segments)
+        twin.epochs = self.epochs.copy()
         twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
         twin._make_desk()
         return twin

@@ -9,7 +9,7 @@ import typer
 
 from lewa.cli.options import Json
 from lewa.cli.serve import DEFAULT, StoreOption, opened
-from lewa.cli.shared import app, out
+from lewa.cli.shared import app, err, out
 
 journal = typer.Typer(help="Journals of the decision service: export, verify, import.", no_args_is_help=True)
 app.add_typer(journal, name="journal")
@@ -29,11 +29,11 @@ def export(
     from lewa.serve.export import parquet
     from lewa.serve.served import load
 
-    with opened(store) as place:
+    with opened(store, reading=True) as place:
         number = _number(place.agents(), agent)
         if target is not None and target.suffix == ".parquet":
-            hosted, last, *_ = load(place, number)
-            target.write_bytes(parquet(place.rows(number, until=last), hosted.actions, hosted.fields))
+            hosted, chain, *_ = load(place, number)
+            target.write_bytes(parquet(place.rows(number, until=chain.seq), hosted.actions, hosted.fields))
         elif target is not None:
             with open(target, "w", encoding="utf-8") as file:
                 file.writelines(export_lines(place, number))
@@ -47,20 +47,23 @@ def verify(
     store: StoreOption = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Replay all records, and compare the hash of the state with that of every snapshot."""
+    """Replay all records, check their checksums, and compare the state with every snapshot."""
     from lewa.serve.archive import verify as check
 
-    with opened(store) as place:
+    with opened(store, reading=True) as place:
+        problems = place.problems()
         chosen = [entry for entry in place.agents() if agent in (None, entry.name)]
         if agent is not None and not chosen:
             raise ValueError(f"there is no agent {agent} in this store")
         results = [check(place, entry) for entry in chosen]
     if as_json:
         print(json.dumps([result._asdict() for result in results]))
+        for line in problems:
+            err.print(line, highlight=False, soft_wrap=True)
     else:
-        for result in results:
-            out.print(str(result), highlight=False, soft_wrap=True)
-    if not all(result.sound for result in results):
+        for line in [*map(str, results), *problems] or ["there are no agents in this store"]:
+            out.print(line, highlight=False, soft_wrap=True)
+    if problems or not all(result.sound for result in results):
         raise typer.Exit(1)
 
 

@@ -45,7 +45,7 @@ def serve(
 
 
 @contextmanager
-def opened(url: str, serving: bool = False) -> Iterator["Store"]:
+def opened(url: str, serving: bool = False, reading: bool = False) -> Iterator["Store"]:
     """Open a store for a command; report an error in one sentence."""
     try:
         from lewa.serve.store import StoreError, open_store
@@ -54,8 +54,10 @@ def opened(url: str, serving: bool = False) -> Iterator["Store"]:
     path = Path(unquote(url.removeprefix("sqlite:///")))
     if url.startswith("sqlite:///") and not serving and not path.is_file():
         raise ValueError(f"there is no store {path}; `lewa serve` creates one")
+    if url.startswith("sqlite:///") and not serving and not path.stat().st_size:
+        raise ValueError(f"{path} is empty, so it is not a store; `lewa serve` makes one of it")
     try:
-        store = open_store(url, serving=serving)
+        store = open_store(url, serving=serving, reading=reading)
         try:
             yield store
         finally:

@@ -12,6 +12,7 @@ from lewa.client.arguments import as_fallback, as_file, as_key, as_seconds, as_t
 from lewa.client.decision import ServedDecision
 from lewa.client.outbox import PAUSE, Outbox
 from lewa.client.sender import Refusal, address, is_rejection
+from lewa.ids import read_id
 from lewa.validation import short_repr
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
@@ -69,11 +70,11 @@ class _Base:
             self._put("fail", decision, values)
 
     def _put(self, verb: str, decision: object, values: Mapping[str, float]) -> None:
-        if not isinstance(decision, str) or ":" not in decision:
+        parts = read_id(decision) if isinstance(decision, str) else None
+        if parts is None or not isinstance(decision, str):
             hint = "a decision of the fallback has the id None, so pass the decision itself"
             raise ValueError(f"a decision must be an id that decide returned, got {short_repr(decision)}; {hint}")
-        agent = decision.rpartition(":")[0]
-        self._outbox.put({"agent": agent, "verb": verb, "decision": decision, "values": values})
+        self._outbox.put({"agent": parts.agent, "verb": verb, "decision": decision, "values": values})
 
     def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:
         """Return the decision; None if the same request is to be sent again."""

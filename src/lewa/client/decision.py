@@ -23,7 +23,7 @@ class ServedDecision:
     agent: str  # the name of the agent
     action: str  # the name of the action
     probability: float  # the probability with which it was drawn
-    id: str | None  # AGENT:NUMBER; None for a fallback, which the service learns with its first answer
+    id: str | None  # such as "router:17"; None for a fallback, which the service learns with its first answer
     key: str  # the key of the request
     by: str  # "learner", or another part of the service; "client" if the client used its fallback
     outbox: Outbox  # sends the answers

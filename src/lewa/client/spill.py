@@ -16,7 +16,7 @@ class Entry(TypedDict):
 
     agent: str  # the name of the agent
     verb: str  # "feedback", "fail" or "close"
-    decision: str | None  # AGENT:NUMBER; None for a fallback that the service does not know yet
+    decision: str | None  # its id, such as "router:17"; None for a fallback that the service does not know yet
     values: Mapping[str, object]  # the values by name
     action: NotRequired[str]  # the action of a fallback
     key: NotRequired[str]  # the key under which a fallback is reported

@@ -133,7 +133,7 @@ async def feedback(call: Call) -> ToldList:
     """Report values of decisions."""
     served = await call.served()
     answers: list[Any] = []
-    number = call.service.number
+    number = served.hosted.number_of
     for values in entries(call, _values, Values):
         if isinstance(values, str):
             answers.append((None, 0, values))
@@ -149,7 +149,7 @@ async def feedback(call: Call) -> ToldList:
             answers.append((decision, 0, f"the {word} of a decision must be a number, got a text"))
         else:
             told = values if result is None else Failed(values)  # type: ignore[arg-type]  # they are numbers
-            answers.append((decision, number(served, decision), told))
+            answers.append((decision, number(decision), told))
     return ToldList(await call.service.feedback(served, answers))
 
 
@@ -158,7 +158,7 @@ async def close(call: Call) -> ToldList:
     served = await call.served()
     entries_read = entries(call, msgspec.json.Decoder(list[Close]), Close)
     answers = [
-        (None, 0, entry) if isinstance(entry, str) else (entry.decision, call.service.number(served, entry.decision), None)
+        (None, 0, entry) if isinstance(entry, str) else (entry.decision, served.hosted.number_of(entry.decision), None)
         for entry in entries_read
     ]
     return ToldList(await call.service.close(served, answers))

@@ -32,7 +32,7 @@ from lewa.serve.openapi import description
 from lewa.serve.routes import Call, Json, Route, json_response
 from lewa.serve.schema import in_words
 from lewa.serve.service import Service
-from lewa.serve.store import StoreError
+from lewa.serve.store import DamageError, StoreError
 
 COOKIE = "lewa_key"
 CALLS = "/v1/agents/{name}/"
@@ -51,6 +51,7 @@ class App:
         self.description = msgspec.json.encode(description(ROUTES))
         self.registry = host.meters.registry
         self.registry.register(Agents(host, self.statuses))
+        self.failure = ""  # why it did not start
 
     def build(self) -> ASGIApp:
         """Return the ASGI application: calls to an agent go straight to their function, the rest through the router."""
@@ -93,7 +94,8 @@ class App:
         try:
             await self.host.start()
         except Exception as error:
-            log("not started", why=str(error))
+            self.failure = str(error)
+            log("not started", why=self.failure)
             raise
         self.events.start()
         gc.collect()
@@ -158,6 +160,8 @@ class App:
                 except ElsewhereError as elsewhere:
                     response = await self.forwarder.send(elsewhere.address, request, body)
             except Exception as error:
+                if isinstance(error, DamageError) and "name" in request.path_params:
+                    host.found_damage(request.path_params["name"], error)
                 response = refusal(error, request)
             host.meters.request(label, response.status_code, time.perf_counter() - started)
             return response
@@ -175,7 +179,8 @@ class App:
         host = self.host
         if not host.available or host.writer.lag() > host.limits.lag:
             return PlainTextResponse("not ready\n", 503, {"Retry-After": "1"})
-        return PlainTextResponse("ready\n")
+        troubles = host.troubles()
+        return PlainTextResponse(f"ready\n{troubles}\n" if troubles else "ready\n")
 
     async def metrics(self, request: Request) -> Response:
         """Answer the metrics for Prometheus."""

@@ -1,7 +1,7 @@
 """A journal outside of its store: written out, read back, replayed and compared."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,8 +10,8 @@ from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.export import plain
 from lewa.serve.fold import COMPILED
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import KINDS, AgentRow, Audit, KeyRow, Row, Snapshot
-from lewa.serve.store import Store
+from lewa.serve.rows import KINDS, AgentRow, Audit, Chain, KeyRow, Row, Snapshot, stored_key, with_checksums
+from lewa.serve.store import DamageError, Store
 
 
 class Verdict(NamedTuple):
@@ -35,37 +35,53 @@ class Verdict(NamedTuple):
 
 
 def verify(store: Store, agent: AgentRow) -> Verdict:
-    """Replay a journal from its first record, and compare the state with every snapshot on the way."""
-    expected = {snapshot.seq: snapshot for snapshot in store.snapshots(agent.id)}
-    compared, seq, hosted, problem = 0, 0, None, None
-    ways: set[bool | None] = set()  # in which the records were computed
-    for row in store.rows(agent.id):
-        try:
-            if row.seq != seq + 1:
-                raise ValueError(f"records must be consecutive, got record {row.seq} after record {seq}")
-            if hosted is None:
-                hosted = Hosted.begin(row)
-            else:
-                hosted.apply(row)
-        except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
-            problem = f"record {row.seq} does not fit: {error}"
-            break
-        ways.add(hosted.compiled)
-        seq = row.seq
-        if hosted.source is not None and hosted.source != hosted.source_here:
-            problem = (
-                f"the records from {seq} on were computed by version {hosted.source} of the source of {hosted.learner}, "
-                f"this process has {hosted.source_here}, and so they do not replay to the bit"
-            )
-            break
-        if seq in expected:
-            compared += 1
-            if not _same_state(hosted, expected[seq]):
-                problem = _other_way(ways) or f"the snapshot after record {seq} differs from the replay of the records"
-                break
+    """Replay a journal from its first record: check every checksum, and compare the state with every snapshot."""
+    replay = Replay()
+    try:
+        expected = {snapshot.seq: snapshot for snapshot in store.snapshots(agent.id)}
+        problem = next((wrong for row in store.rows(agent.id) if (wrong := replay.step(row, expected))), None)
+    except DamageError as error:
+        problem = f"the records after {replay.chain.seq} cannot be read: {error}"
+    hosted = replay.hosted
     if hosted is None:
         return Verdict(agent.name, 0, 0, 0, "", problem or "there are no records")
-    return Verdict(agent.name, seq, hosted.decisions, compared, hosted.hash(), problem)
+    return Verdict(agent.name, replay.chain.seq, hosted.decisions, replay.compared, hosted.hash(), problem)
+
+
+class Replay:
+    """A journal, read record by record."""
+
+    def __init__(self) -> None:
+        self.hosted: Hosted | None = None
+        self.chain, self.compared = Chain(), 0
+        self._ways: set[bool | None] = set()  # in which the records were computed
+
+    def step(self, row: Row, expected: Mapping[int, Snapshot]) -> str | None:
+        """Apply a record, and compare the state with a snapshot taken after it; return what is wrong, if anything is."""
+        try:
+            self.chain.follow(row)
+        except ValueError as error:
+            return str(error)
+        try:
+            if self.hosted is None:
+                self.hosted = Hosted.begin(row)
+            else:
+                self.hosted.apply(row)
+        except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
+            return f"record {row.seq} does not fit: {error}"
+        hosted = self.hosted
+        self._ways.add(hosted.compiled)
+        if hosted.source is not None and hosted.source != hosted.source_here:
+            return (
+                f"the records from {row.seq} on were computed by version {hosted.source} of the source of {hosted.learner}, "
+                f"this process has {hosted.source_here}, and so they do not replay to the bit"
+            )
+        if row.seq in expected:
+            self.compared += 1
+            if not _same_state(hosted, expected[row.seq]):
+                differs = f"the snapshot after record {row.seq} differs from the replay of the records"
+                return _other_way(self._ways) or differs
+        return None
 
 
 def _same_state(hosted: Hosted, snapshot: Snapshot) -> bool:
@@ -117,16 +133,16 @@ def import_lines(store: Store, lines: Iterable[str]) -> tuple[str, int]:
         raise ValueError("there are no records in this file")
     name = hosted.setup.name
     audit = Audit(rows[-1].at, "command line", "import", name, None, str(len(rows)))
-    if store.create(name, rows, audit, _keys(rows)) is None:
+    if store.create(name, with_checksums(rows), audit, _keys(rows)) is None:
         raise ValueError(f"this store already has an agent {name}")
     return name, len(rows)
 
 
 def _keys(rows: Sequence[Row]) -> list[KeyRow]:
     """Return the newest decision of each idempotency key."""
-    made = [(row, body_of(row).key) for row in rows if row.kind == "decision"]
-    newest = {key: KeyRow(0, key, row.decision or 0, row.at) for row, key in made if key is not None}
-    return list(newest.values())
+    made = [(row, body_of(row)) for row in rows if row.kind == "decision"]
+    bound = [(row, stored_key(body.key, body.o)) for row, body in made if body.key is not None]
+    return list({key: KeyRow(0, key, row.decision or 0, row.at) for row, key in bound}.values())
 
 
 def _row(record: Any, actions: Sequence[str]) -> Row:
@@ -149,6 +165,7 @@ def _decision(body: dict[str, Any], actions: Sequence[str]) -> DecisionBody:
         "key": body.get("key"),
         "context": body.get("context"),
         "o": body.get("elsewhere"),
+        "t": body.get("tag"),
     }
     if "available" in body:
         optional["v"] = [index[action] for action in body["available"]]

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from lewa.serve.errors import RequestError
@@ -30,6 +31,11 @@ def make_key(label: str, scopes: tuple[str, ...], agents: str = "*", rate: float
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()  # 256 random bits need no slow hash
+
+
+def is_key_of(token: str, keys: Sequence[ApiKey]) -> bool:
+    """Return whether a text is one of these keys, in force or revoked."""
+    return any(token.startswith(f"lewa_{key.id}_") and _digest(token.split("_", 2)[2]) == key.sha256 for key in keys)
 
 
 class Caller:

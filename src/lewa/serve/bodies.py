@@ -15,6 +15,7 @@ from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, Line, Number, O
 
 DEPTH = 20  # of a context
 NEVER = 2**52  # decisions
+COLUMNS = ("decision", "tag", "at", "action", "propensity", "by", "key")  # of an export, before those of reward and lines
 
 
 class DecisionBody(Struct, omit_defaults=True):
@@ -30,6 +31,7 @@ class DecisionBody(Struct, omit_defaults=True):
     x: tuple[float, ...] = ()  # the features of its context, where the learner looks at one
     c: tuple[float, ...] = ()  # what its constraints were charged there
     o: bool = False  # whether it was made elsewhere
+    t: str | None = None  # the tag in its id
     key: str | None = None
     context: dict[str, Any] | None = None  # as it came, where the agent keeps contexts
 

@@ -12,7 +12,7 @@ from lewa.serve.host import Host
 from lewa.serve.hosted import Hosted
 from lewa.serve.log import log
 from lewa.serve.served import load
-from lewa.serve.store import StoreError
+from lewa.serve.store import DamageError, StoreError
 
 
 class Everywhere:
@@ -35,11 +35,11 @@ class Everywhere:
         read = []
         for agent in agents:
             try:
-                hosted, seq, *_ = await asyncio.to_thread(load, self._host.store, agent.id)
-            except (StoreError, UnavailableError):
-                raise
+                hosted, chain, *_ = await asyncio.to_thread(load, self._host.store, agent.id)
             except Exception as error:  # as at the start: one whose journal is damaged stops nobody else
+                if isinstance(error, StoreError | UnavailableError) and not isinstance(error, DamageError):
+                    raise
                 log("journal damaged", agent=agent.name, why=str(error))
             else:
-                read.append((hosted, seq))
+                read.append((hosted, chain.seq))
         return read

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lewa.frontiers import frontier
-from lewa.serve.bodies import DecisionBody, body_of
+from lewa.serve.bodies import COLUMNS, DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted import Hosted
 from lewa.serve.rows import TOLD, Row
@@ -41,6 +41,7 @@ def plain(row: Row, actions: Sequence[str]) -> dict[str, object]:
             "key": made.key,
             "context": made.context,
             "elsewhere": made.o or None,
+            "tag": made.t,
         }
         body |= {name: value for name, value in optional.items() if value is not None}
         if made.v is not None:
@@ -62,22 +63,39 @@ async def ndjson(
         after, left = rows[-1].seq, None if left is None else left - len(rows)
 
 
+def field_columns(fields: Sequence[str]) -> dict[str, str]:
+    """Return the column of each field. Agents of before may have a line with the name of another column.
+
+    >>> field_columns(["reward", "cost", "action", "action_value"])
+    {'reward': 'reward', 'cost': 'cost', 'action': 'action_value_', 'action_value': 'action_value'}
+    """
+    names = {name: name for name in fields if name not in COLUMNS}
+    for name in fields:
+        if name in COLUMNS:
+            column = f"{name}_value"
+            while column in names.values():
+                column += "_"
+            names[name] = column
+    return {name: names[name] for name in fields}
+
+
 def table(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) -> dict[str, list[Any]]:
     """Return one line per decision, as columns: what was drawn with which propensity, and what was told of it."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("decision", "at", "action", "propensity", "by", "key", *fields)}
+    names = field_columns(fields)
+    columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, *names.values())}
     places: dict[int, int] = {}
     for row in rows:
         if row.kind == "decision" and row.decision is not None:
             made = body_of(row)
             places[row.decision] = len(columns["decision"])
-            line = (row.decision, row.at / 1e6, actions[made.a], made.p, made.by, made.key)
-            for name, value in zip(("decision", "at", "action", "propensity", "by", "key"), line, strict=True):
+            line = (row.decision, made.t, row.at / 1e6, actions[made.a], made.p, made.by, made.key)
+            for name, value in zip(COLUMNS, line, strict=True):
                 columns[name].append(value)
-            for name in fields:
+            for name in names.values():
                 columns[name].append(None)
         elif row.kind in TOLD and row.decision in places:
             for name, value in json.loads(row.body).items():
-                columns[name][places[row.decision]] = value
+                columns[names[name]][places[row.decision]] = value
         if len(columns["decision"]) > ROWS:
             raise RequestError(413, f"a table can have at most {ROWS} decisions; use the journal as NDJSON")
     return columns
@@ -91,7 +109,7 @@ def parquet(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) 
     except ModuleNotFoundError as error:
         raise RequestError(501, f"Parquet needs {error.name}: {install('tables')}") from None
     columns = table(rows, actions, fields)
-    for name in fields:
+    for name in field_columns(fields).values():
         if any(isinstance(value, list) for value in columns[name]):
             columns[name] = [
                 None if value is None else value if isinstance(value, list) else [value] for value in columns[name]
@@ -103,13 +121,13 @@ def parquet(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) 
 
 def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted: WhatIf) -> dict[str, object]:
     """Return the frontier of the journal: at each line the best mixture by what was told, and its value off-policy."""
-    columns = table(rows, actions, hosted.fields)
+    columns, names = table(rows, actions, hosted.fields), field_columns(hosted.fields)
     whole = [
         n
         for n in range(len(columns["decision"]))
-        if all(isinstance(columns[name][n], int | float) for name in hosted.fields)
+        if all(isinstance(columns[name][n], int | float) for name in names.values())
     ]
-    log = {name: [columns[name][n] for n in whole] for name in ("action", "propensity", *hosted.fields)}
+    log = {name: [columns[name][n] for n in whole] for name in ("action", "propensity", *names.values())}
     if len(whole) < 2:
         raise RequestError(409, f"the journal must have at least 2 decisions with complete answers, got {len(whole)}")
     lines = {line.name: line for line in hosted.setup.lines}
@@ -121,17 +139,18 @@ def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted:
     named, budgets = standing.pop(varied, None), wanted.budgets
     if named is not None and budgets is not None:
         raise RequestError(400, f"the limit of {varied} is in lines, {named:g}, and in budgets: name it once")
-    ranges = {name: _seen(log[name], each.range) for name, each in (("reward", hosted.setup.reward), *lines.items())}
+    declared = {"reward": hosted.setup.reward.range} | {name: line.range for name, line in lines.items()}
+    ranges = {name: _seen(log[names[name]], ends) for name, ends in declared.items()}
     result = frontier(
         log,
         reward=f"reward={ranges['reward']}",
-        at_most=[f"{line.name}={ranges[line.name]}" for line in hosted.setup.lines if line.at_most is not None],
-        at_least=[f"{line.name}={ranges[line.name]}" for line in hosted.setup.lines if line.at_least is not None],
+        at_most=[f"{names[line.name]}={ranges[line.name]}" for line in hosted.setup.lines if line.at_most is not None],
+        at_least=[f"{names[line.name]}={ranges[line.name]}" for line in hosted.setup.lines if line.at_least is not None],
         action="action",
         propensity="propensity",
         budgets=budgets if named is None else [named],
         points=wanted.points,
-        lines=standing,
+        lines={names[name]: limit for name, limit in standing.items()},
     )
     return {"decisions": len(whole), **result.plain()}
 

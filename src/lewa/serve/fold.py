@@ -17,6 +17,7 @@ from lewa.agent.elsewhere import breaches_of, count_earlier
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
+from lewa.ids import read_id, write_id
 from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
@@ -113,7 +114,9 @@ class Fold:
             play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
             self.agent.apply(
                 Decision(
-                    number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c, None, body.o
+                    *(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c),
+                    elsewhere=body.o,
+                    tag=body.t,
                 )
             )
             self._opened(number, row.at, body)
@@ -241,12 +244,24 @@ class Fold:
                 hosted.open[number].reserve = reserve
         return hosted
 
+    def id_of(self, number: int) -> str:
+        """Return the id of a decision."""
+        return write_id(self.setup.name, number, self.agent.tag_of(number))
+
+    def number_of(self, text: str) -> int:
+        """Return the number of a decision by its id; 0 if it is none of this journal."""
+        parts = read_id(text)
+        if parts is None or parts.agent != self.setup.name or not 1 <= parts.number <= self.decisions:
+            return 0
+        return parts.number if parts.tag == self.agent.tag_of(parts.number) else 0
+
     def begin_at(self, now: int) -> None:
-        """Count the age of open decisions by the clock of this process.
+        """Count the age of open decisions by the clock of this process, and give new decisions ids with a new tag.
 
         A clock that was wrong may have put records into the future: a decision that is there was made by now, and not
         after the one that follows it.
         """
+        self.agent.begin_epoch()
         self.history.end_at(now)
         for decision in reversed(self.open.values()):
             now = decision.since = min(decision.at, now)

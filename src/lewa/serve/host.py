@@ -19,7 +19,7 @@ from lewa.serve.metrics import Meters
 from lewa.serve.rows import AgentRow, Audit, Entry, KeyRow
 from lewa.serve.schema import AgentChange, SafetyChange
 from lewa.serve.served import Served, load
-from lewa.serve.store import Store, StoreError
+from lewa.serve.store import DamageError, Store, StoreError
 from lewa.serve.writer import Writer
 
 T = TypeVar("T")
@@ -41,7 +41,8 @@ class Host:
     def __init__(self, store: Store, limits: Limits, owner: str, address: str = "", lease: float = 3.0) -> None:
         self.store, self.limits, self.owner, self.address, self.lease = store, limits, owner, address, lease
         self.agents: dict[str, Served] = {}
-        self.broken: dict[str, str] = {}  # agents whose journal cannot be read, and why
+        self.broken: dict[str, str] = {}  # agents whose journal cannot be read, or only in part, and why
+        self.damage: list[str] = []  # what is wrong with the store as a whole
         self.keys, self.meters = Keys(), Meters()
         self.available, self.stopping = False, False
         self._warm: set[tuple[str, bool, bool, str]] = set()  # what was compiled, and for agents of which kind
@@ -63,7 +64,7 @@ class Host:
             await self.writer.call(lambda store: store.renew({}))
         await self._load_all()
         self.available = True
-        for work in (self._clockwork, self._upkeep):
+        for work in (self._clockwork, self._upkeep, self._look_through):
             self._spawn(work())
 
     async def stop(self) -> None:
@@ -97,22 +98,22 @@ class Host:
             if agent.name in self.agents or self._winner(agent.name, replicas) != self.address:
                 continue
             epoch = await self.writer.call(lambda store, number=agent.id: store.acquire(number))  # type: ignore[misc]
-            if epoch is not None:
-                await self._load(agent.name, agent.id, epoch)
+            served = None if epoch is None else await self._load(agent.name, agent.id, epoch)
+            if served is not None and served.hosted.retired and agent.retired is None:  # an earlier lewa did not note it
+                await self.retired(served)
 
     async def _load(self, name: str, number: int, epoch: int) -> Served | None:
         """Read one agent; a damaged journal does not affect other agents."""
         try:
-            hosted, seq, at, start = await asyncio.to_thread(load, self.store, number, None, True)
+            hosted, chain, at, start = await asyncio.to_thread(load, self.store, number, None, True)
             hosted.begin_at(now := self.now())
-            served = Served(number, hosted, seq, min(at, now), start, epoch)
+            seq, served = chain.seq, Served(number, hosted, chain, min(at, now), start, epoch)
             await asyncio.to_thread(served.load_keys, self.store)
             await self.compile(served)
-        except (StoreError, UnavailableError):  # the store is at fault, not this journal
-            raise
         except Exception as error:
-            self.broken[name] = f"the journal of {name} cannot be read: {error}"
-            log("journal damaged", agent=name, why=str(error))
+            if isinstance(error, StoreError | UnavailableError) and not isinstance(error, DamageError):
+                raise  # the store is at fault, not this journal
+            self.found_damage(name, error)
             return None
         entries = hosted.run_here()
         if entries:
@@ -133,6 +134,23 @@ class Host:
             await asyncio.to_thread(hosted.warm)
             self._warm.add(shape)
             log("compiled", learner=shape[0], seconds=round(time.monotonic() - started, 2))
+
+    def found_damage(self, name: str, error: Exception) -> None:
+        """Note that the journal of an agent cannot be read; an agent that is in memory goes on."""
+        self.broken[name] = f"the journal of {name} cannot be read: {error}"
+        log("journal damaged", agent=name, why=str(error))
+
+    async def _look_through(self) -> None:
+        """Look for damage in parts of the store that were not read at the start, while requests are served."""
+        self.damage = await asyncio.to_thread(self.store.problems)
+        for sentence in self.damage:
+            log("store damaged", why=sentence)
+
+    def troubles(self) -> str:
+        """Return what is damaged in one sentence without names, and nothing if all is well."""
+        parts = [f"the journals of {len(self.broken)} agents cannot be read"] if self.broken else []
+        parts += ["the store is damaged"] if self.damage else []
+        return f"{' and '.join(parts)}; the log has the reasons" if parts else ""
 
     # Which agents, and whose ---------------------------------------------------------------------------------------------
 
@@ -234,6 +252,10 @@ class Host:
             served.epoch = epoch
             self.agents[name] = served
         return True
+
+    async def retired(self, served: Served) -> None:
+        """Note in the store that an agent is retired, so that it counts no more."""
+        await self.writer.call(lambda store: store.put_retired(served.number, served.at))
 
     async def _snapshot(self, served: Served) -> None:
         if served.dropped:

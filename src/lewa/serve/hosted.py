@@ -18,6 +18,7 @@ from lewa.agent.reserves import reserved_averages
 from lewa.agent.status import Status
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.serve.bodies import (
+    COLUMNS,
     DecisionBody,
     Failed,
     Open,
@@ -33,7 +34,7 @@ from lewa.serve.changes import check_change, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
-from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query
+from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query
 from lewa.serve.terms import terms_at
 from lewa.serve.watchdog import Watched, check_watchdog, watch
 
@@ -50,9 +51,9 @@ class Hosted(Fold):
     @classmethod
     def create(cls, setup: AgentSetup) -> tuple[Self, Entry]:
         """Make an agent, and the first entry of its journal: the set-up, and the agent it gave, learner and all."""
-        names = [line.name for line in setup.lines]
-        if "decision" in names:
-            raise ValueError("a line must not be called 'decision', which is a key of feedback")
+        for line in setup.lines:
+            if line.name in COLUMNS:
+                raise ValueError(f"a line must not be called {', '.join(COLUMNS)}, which exports have, got {line.name!r}")
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_answers(setup.answers)
@@ -166,6 +167,7 @@ class Hosted(Fold):
             x=drawn.features if drawn.features_bytes else (),
             c=drawn.charged,
             key=query.key,
+            t=drawn.tag,
             context=query.context if self.setup.keep_context else None,
         )
 
@@ -204,6 +206,8 @@ class Hosted(Fold):
 
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
+        if seen.by.strip().lower() in OWN_WORDS:
+            raise ValueError(f"by must not be {', '.join(OWN_WORDS)}, which stand for decisions made here, got {seen.by!r}")
         action = self._action(seen.action)
         play = play_elsewhere(seen, self.actions, self.learner if self._needs_play else None)
         for name, value in seen.values.items():
@@ -213,7 +217,15 @@ class Hosted(Fold):
         self.agent.apply(record)
         number, features = record.id, record.features
         body = DecisionBody(
-            a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key, x=features, c=record.charged, o=True
+            a=action,
+            p=seen.probability,
+            q=play or None,
+            by=seen.by,
+            key=seen.key,
+            x=features,
+            c=record.charged,
+            o=True,
+            t=record.tag,
         )
         self._opened(number, at, body)
         entries = [Entry("decision", number, encode(body).decode()), *self._make_room()]
@@ -225,7 +237,7 @@ class Hosted(Fold):
     def tell(self, number: int, values: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
         """Apply the reported values of a decision: the result, why, and the entry if something changed."""
         if not 1 <= number <= self.decisions:
-            return "unknown", f"this agent has made {self.decisions} decisions", None
+            return "unknown", self._unknown(), None
         known, failed = self.open.get(number), isinstance(values, Failed)
         before = known.values if known is not None else self.finished[number]
         fresh: dict[str, Number] = {}
@@ -314,12 +326,17 @@ class Hosted(Fold):
     def close(self, number: int, why: str = "request") -> tuple[str, str | None, Entry | None]:
         """End a decision that gets no further values."""
         if not 1 <= number <= self.decisions:
-            return "unknown", f"this agent has made {self.decisions} decisions", None
+            return "unknown", self._unknown(), None
         if number not in self.open:
             return "same", None, None
         self.agent.close(number)
         self._closed(number)
         return "closed", None, Entry("close", number, encode({"why": why}).decode())
+
+    def _unknown(self) -> str:
+        return (
+            f"this decision is not in the journal, which has {self.decisions}; a restored backup lacks those made after it"
+        )
 
     def due(self, now: int) -> list[Entry]:
         """Close the decisions whose time is over."""
@@ -361,7 +378,7 @@ class Hosted(Fold):
         has_room = made.q is not None and len(made.q) <= SHOWN
         prices = {name: x * reward / line for (name, reward, line), x in zip(terms.units, made.m, strict=False)}
         return Decided(
-            decision=f"{self.setup.name}:{number}",
+            decision=self.id_of(number),
             action=self.actions[made.a],
             probability=made.p,
             version=terms.version,

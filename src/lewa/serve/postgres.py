@@ -14,9 +14,9 @@ import psycopg
 from psycopg import sql
 
 from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
-from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, StoreError, pending
+from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, DamageError, StoreError, pending
 
-ROWS = "agent, seq, kind, at, decision, body"
+ROWS = "agent, seq, kind, at, decision, body, checksum"
 COMMIT = f"""
 WITH mine AS (SELECT * FROM json_to_recordset(%(epochs)s) AS e(agent bigint, epoch bigint)),
 held AS (
@@ -25,7 +25,8 @@ held AS (
 ),
 written AS (
   INSERT INTO journal ({ROWS})
-  SELECT (r ->> 0)::bigint, (r ->> 1)::bigint, r ->> 2, (r ->> 3)::bigint, (r ->> 4)::bigint, r ->> 5
+  SELECT (r ->> 0)::bigint, (r ->> 1)::bigint, r ->> 2, (r ->> 3)::bigint, (r ->> 4)::bigint, r ->> 5,
+    (r ->> 6)::bigint
   FROM json_array_elements(%(rows)s) AS r JOIN held ON held.agent = (r ->> 0)::bigint
 ),
 keyed AS (
@@ -60,6 +61,9 @@ WHERE EXISTS (SELECT 1 FROM journal WHERE agent = %(agent)s AND seq = %(seq)s)
 ON CONFLICT (agent, seq) DO UPDATE SET at = excluded.at, body = excluded.body, sha256 = excluded.sha256,
   state = excluded.state"""
 PAGE = 10_000
+ROWS_OF = f"SELECT {ROWS} FROM journal WHERE agent = %s AND decision = ANY(%s) ORDER BY seq"
+FIND_KEY = "SELECT agent, key, decision, at FROM keys WHERE agent = %s AND key = %s"
+FIRST_START = 0x6C657761  # names the advisory lock under which the tables are made, "lewa" in ASCII
 
 
 class PostgresStore:
@@ -70,8 +74,13 @@ class PostgresStore:
     def __init__(self, url: str, *, owner: str = "", address: str = "", ttl: float = 3.0) -> None:
         self.url, self._who = url, {"owner": owner, "address": address, "ttl": ttl}
         self._lock = Lock()
-        self._writer, self._reader = self._connect(), self._connect()
-        self._migrate()
+        self._writer = self._reader = self._connect()
+        try:
+            self._reader = self._connect()
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self) -> psycopg.Connection:
         options = "-c synchronous_commit=on -c timezone=UTC -c statement_timeout=60000"
@@ -84,8 +93,9 @@ class PostgresStore:
 
     def _migrate(self) -> None:
         with self._writing() as connection, connection.transaction():
+            # Replicas may start at once on an empty database, and IF NOT EXISTS does not keep two from making one table.
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (FIRST_START,))
             connection.execute("CREATE TABLE IF NOT EXISTS meta (name text PRIMARY KEY, value text NOT NULL)")
-            connection.execute("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE")  # two replicas may start at once
             version = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
             for number, script in pending("postgres", int(version[0]) if version else 0, "the database"):
                 connection.execute(sql.SQL(script))
@@ -104,6 +114,10 @@ class PostgresStore:
             wanted = {"fsync": "on", "synchronous_commit": "on", "transaction_read_only": "off"}
             if settings != wanted:
                 raise StoreError(f"the store needs {wanted}, the database has {settings}")
+
+    def problems(self) -> list[str]:
+        """Return none: PostgreSQL checks its pages when it reads them."""
+        return []
 
     def reconnect(self) -> None:
         """Open the connections again."""
@@ -131,6 +145,8 @@ class PostgresStore:
                 if self._reader.closed:
                     self._reader = self._connect()
                 return self._reader.execute(query, values).fetchall()
+            except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+                raise DamageError(f"the store is damaged: {_sentence(error)}") from error
             except psycopg.Error as error:
                 raise StoreError(f"the store cannot be read: {_sentence(error)}") from error
 
@@ -154,9 +170,9 @@ class PostgresStore:
                 return None
             row = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM agents").fetchone()
             number = int(row[0]) if row else 1
-            connection.execute("INSERT INTO agents VALUES (%s, %s, %s)", (number, name, rows[0].at))
+            connection.execute("INSERT INTO agents (id, name, at) VALUES (%s, %s, %s)", (number, name, rows[0].at))
             mine = [row._replace(agent=number) for row in rows]
-            connection.cursor().executemany(f"INSERT INTO journal ({ROWS}) VALUES (%s, %s, %s, %s, %s, %s)", mine)
+            connection.cursor().executemany(f"INSERT INTO journal ({ROWS}) VALUES (%s, %s, %s, %s, %s, %s, %s)", mine)
             known = [key._replace(agent=number) for key in keys]
             connection.cursor().executemany("INSERT INTO keys (agent, key, decision, at) VALUES (%s, %s, %s, %s)", known)
             if audit is not None:
@@ -165,7 +181,12 @@ class PostgresStore:
 
     def agents(self) -> list[AgentRow]:
         """Return all agents, by number."""
-        return [AgentRow(*row) for row in self._rows("SELECT id, name, at FROM agents ORDER BY id")]
+        return [AgentRow(*row) for row in self._rows("SELECT id, name, at, retired FROM agents ORDER BY id")]
+
+    def put_retired(self, agent: int, at: int) -> None:
+        """Note that an agent is retired."""
+        with self._writing() as connection:
+            connection.execute("UPDATE agents SET retired = coalesce(retired, %s) WHERE id = %s", (at, agent))
 
     def rows(self, agent: int, after: int = 0, limit: int | None = None, until: int | None = None) -> Iterator[Row]:
         """Iterate over rows with seq > after, in order."""
@@ -182,8 +203,7 @@ class PostgresStore:
 
     def rows_of(self, agent: int, decisions: Iterable[int]) -> list[Row]:
         """Return every row about these decisions, in order."""
-        query = f"SELECT {ROWS} FROM journal WHERE agent = %s AND decision = ANY(%s) ORDER BY seq"
-        return [Row(*row) for row in self._rows(query, agent, list(decisions))]
+        return [Row(*row) for row in self._rows(ROWS_OF, agent, list(decisions))]
 
     def last(self, agent: int) -> int:
         """Return the last seq of an agent."""
@@ -191,7 +211,7 @@ class PostgresStore:
 
     def find_key(self, agent: int, key: str) -> KeyRow | None:
         """Return what a key stands for."""
-        rows = self._rows("SELECT agent, key, decision, at FROM keys WHERE agent = %s AND key = %s", agent, key)
+        rows = self._rows(FIND_KEY, agent, key)
         return KeyRow(*rows[0]) if rows else None
 
     def recent_keys(self, agent: int, since: int, limit: int) -> list[KeyRow]:

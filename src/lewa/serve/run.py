@@ -4,13 +4,14 @@ import os
 import signal
 import socket
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
 from lewa.serve.app import App
-from lewa.serve.auth import SCOPES, make_key
+from lewa.serve.auth import SCOPES, is_key_of, make_key
 from lewa.serve.host import Host, new_owner
 from lewa.serve.limits import Limits
 from lewa.serve.log import log, take_over
@@ -42,9 +43,15 @@ class Server(uvicorn.Server):
 
 def first_key(store: Store, key_file: Path | None) -> str | None:
     """Make the first admin key if there is none: return it, or write it to a file that only its owner reads."""
+    there = _secret_in(key_file)  # read first: a replica that writes the file now has put its key into the store before
+    foreign = there != "" and not is_key_of(there, store.api_keys())
     if _has_admin(store):  # then the folder of the file may be read-only, or gone
-        _log_unwritten(key_file)
+        _log_unwritten(key_file, foreign)
         return None
+    if foreign:
+        raise ValueError(
+            f"{key_file} has no key of this store, maybe one of another store: move it, or name another file for the key"
+        )
     token, stored = make_key("first", SCOPES)
     if key_file is None:
         return token if store.put_first_key(stored) else None
@@ -56,7 +63,7 @@ def first_key(store: Store, key_file: Path | None) -> str | None:
         raise
     if not is_first:  # another replica was faster
         draft.unlink()
-        _log_unwritten(key_file)
+        _log_unwritten(key_file, False)
         return None
     draft.replace(key_file)
     log("the first admin key was written", file=str(key_file))
@@ -67,9 +74,21 @@ def _has_admin(store: Store) -> bool:
     return any(key.revoked is None and "admin" in key.scopes for key in store.api_keys())
 
 
-def _log_unwritten(key_file: Path | None) -> None:
-    if key_file is not None and not key_file.exists():
+def _log_unwritten(key_file: Path | None, foreign: bool) -> None:
+    if foreign:
+        log(f"{key_file} has no key of this store, which has an admin key; `lewa keys add --scope admin` makes another key")
+    elif key_file is not None and not key_file.exists():
         log(f"the store has an admin key, so {key_file} is not written; `lewa keys add --scope admin` makes another key")
+
+
+def _secret_in(path: Path | None) -> str:
+    """Return what a file has now; one that cannot be read has something, too."""
+    try:
+        return "" if path is None else path.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return str(error)
 
 
 def _write_secret(path: Path, token: str) -> Path:
@@ -122,10 +141,11 @@ def serve(
     log("starting", address=here, store=_without_secret(url))
     log("reading the journal and compiling the learners of its agents; /ready answers 200 when this is done")
     server = Server(config, app)
-    server.run(sockets=[listener])
+    with suppress(SystemExit):  # Uvicorn's, if the start failed
+        server.run(sockets=[listener])
     log("stopped")
     if not server.started:
-        raise ValueError("the service did not start; the log has the reason")
+        raise ValueError(f"the service did not start: {app.failure or 'the log has the reason'}")
 
 
 def _listen(bind: str, port: int) -> socket.socket:

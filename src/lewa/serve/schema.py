@@ -288,6 +288,9 @@ class Close(Struct, forbid_unknown_fields=True):
     decision: str
 
 
+OWN_WORDS = ("learner", "fallback", "cap")  # by which the service says who decided
+
+
 class Observation(Struct, forbid_unknown_fields=True):
     """A decision made elsewhere, with its propensity and its values.
 

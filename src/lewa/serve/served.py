@@ -2,10 +2,11 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from lewa.serve.history import point_of
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import Entry, KeyRow, Row
+from lewa.serve.rows import Chain, Entry, KeyRow, Row, stored_key
 from lewa.serve.schema import microseconds
 from lewa.serve.store import Store
 
@@ -17,8 +18,8 @@ SAMPLES = 60  # points of the page that a replay makes
 class Served:
     """One agent. `dropped` is set when memory must not be used any more: another replica has it, or a commit failed."""
 
-    def __init__(self, number: int, hosted: Hosted, seq: int, at: int, snapshot_seq: int, epoch: int) -> None:
-        self.number, self.hosted, self.seq, self.at = number, hosted, seq, at
+    def __init__(self, number: int, hosted: Hosted, chain: Chain, at: int, snapshot_seq: int, epoch: int) -> None:
+        self.number, self.hosted, self.at, self._chain = number, hosted, at, chain
         self.snapshot_seq, self.epoch, self.dropped = snapshot_seq, epoch, False
         self.snapshot_at = at
         self.keys: OrderedDict[str, tuple[int, int]] = OrderedDict()  # key -> (decision, at)
@@ -32,15 +33,14 @@ class Served:
         """Return the agent's name."""
         return self.hosted.setup.name
 
+    @property
+    def seq(self) -> int:
+        """Return the number of the last record."""
+        return self._chain.seq
+
     def place(self, entries: Sequence[Entry], at: int) -> list[Row]:
         """Give entries their place in the journal."""
-        agent, new = self.number, tuple.__new__  # a named tuple in half the time
-        rows: list[Row] = [
-            new(Row, (agent, seq, kind, at, decision, body))
-            for seq, (kind, decision, body) in enumerate(entries, self.seq + 1)
-        ]
-        self.seq += len(rows)
-        return rows
+        return self._chain.extend(self.number, entries, at)
 
     # Keys ----------------------------------------------------------------------------------------------------------------
 
@@ -56,13 +56,14 @@ class Served:
         for row in reversed(rows[:REMEMBERED_KEYS]):
             self.keys[row.key] = (row.decision, min(row.at, self.at))
 
-    def known_key(self, key: str, now: int) -> int | None:
+    def known_key(self, key: str, now: int, elsewhere: bool = False) -> int | None:
         """Return the decision of a key that is in memory and in force."""
-        entry = self.keys.get(key)
+        entry = self.keys.get(stored_key(key, elsewhere))
         return entry[0] if entry is not None and entry[1] > now - self.keys_for else None
 
-    def remember_key(self, key: str, decision: int, at: int) -> KeyRow:
+    def remember_key(self, key: str, decision: int, at: int, elsewhere: bool = False) -> KeyRow:
         """Bind a key to a decision."""
+        key = stored_key(key, elsewhere)
         self.keys[key] = (decision, at)
         self.keys.move_to_end(key)
         if len(self.keys) > REMEMBERED_KEYS:
@@ -71,32 +72,42 @@ class Served:
         return KeyRow(self.number, key, decision, at)
 
 
-def load(store: Store, number: int, until: int | None = None, drawn: bool = False) -> tuple[Hosted, int, int, int]:
-    """Return an agent as its journal has it, with the last seq, its time, and the seq of the snapshot it was read from.
+class Loaded(NamedTuple):
+    """An agent as its journal has it."""
+
+    hosted: Hosted
+    chain: Chain  # the last record
+    at: int  # the time of the last record
+    start: int  # the record after which the snapshot was taken
+
+
+def load(store: Store, number: int, until: int | None = None, drawn: bool = False) -> Loaded:
+    """Return an agent as its journal has it.
 
     The newest whole snapshot is taken, then the records after it; a damaged snapshot is passed over. If it is to be `drawn`,
     its history has points from these records too.
     """
-    hosted, seq, at = None, 0, 0
+    hosted, chain, at = None, Chain(), 0
     for snapshot in store.snapshots(number, until):
         try:
-            hosted, seq, at = Hosted.restore(snapshot), snapshot.seq, snapshot.at
-            break
+            hosted, at = Hosted.restore(snapshot), snapshot.at
         except (ValueError, KeyError, OSError):
             continue
-    start, sampled = seq, at
-    step = 1 + (store.last(number) - seq) // SAMPLES if drawn else 0
-    for row in store.rows(number, after=seq, until=until):
-        if row.seq != seq + 1:
-            raise ValueError(f"the journal of agent {number} lacks records between {seq} and {row.seq}")
+        last = next(store.rows(number, after=snapshot.seq - 1, limit=1, until=snapshot.seq), None)
+        chain = Chain(snapshot.seq, None if last is None else last.checksum, known=last is not None)
+        break
+    start, sampled = chain.seq, at
+    step = 1 + (store.last(number) - start) // SAMPLES if drawn else 0
+    for row in store.rows(number, after=start, until=until):
+        chain.follow(row)
         if hosted is None:
             hosted = Hosted.begin(row)
         else:
             hosted.apply(row)
-        seq, at = row.seq, row.at
-        if step and (seq - start) % step == 0 and abs(at - sampled) >= SECOND:
+        at = row.at
+        if step and (row.seq - start) % step == 0 and abs(at - sampled) >= SECOND:
             hosted.history.add(point_of(hosted, hosted.look(at), at))
             sampled = at
     if hosted is None:
         raise ValueError(f"agent {number} has no journal")
-    return hosted, seq, at, start
+    return Loaded(hosted, chain, at, start)

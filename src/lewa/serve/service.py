@@ -1,6 +1,7 @@
 """The verbs of the service on agents: decide, feedback, close, observe, and reading. HTTP is in `api`."""
 
 import asyncio
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from lewa.serve.export import plain
 from lewa.serve.forward import Forwarder
 from lewa.serve.host import LOST, Host
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import TOLD, Audit, Entry, KeyRow
+from lewa.serve.rows import TOLD, Audit, Chain, Entry, KeyRow, stored_key
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -42,12 +43,6 @@ class Service:
     def __init__(self, host: Host, forwarder: Forwarder | None = None) -> None:
         self.host, self.everywhere = host, Everywhere(host, forwarder or Forwarder())
 
-    def number(self, served: Served, decision: object) -> int:
-        """Return the number of a decision id, "NAME:NUMBER"; 0 if it is none of this agent's."""
-        name, _, digits = str(decision).rpartition(":")
-        fits = digits.isdigit() and digits.isascii() and len(digits) < 16 and name == served.hosted.setup.name
-        return int(digits) if fits else 0
-
     # Agents --------------------------------------------------------------------------------------------------------------
 
     async def create(self, setup: AgentSetup, who: Caller) -> Served:
@@ -56,7 +51,7 @@ class Service:
         if not host.available:
             raise UnavailableError("the service is not ready: it is reading its journal")
         for what, count, most in (
-            ("agents", len(await host.known()) + 1, limits.agents),
+            ("agents", sum(agent.retired is None for agent in await host.known()) + 1, limits.agents),
             ("actions", len(setup.actions), limits.actions),
             ("lines", len(setup.lines), limits.lines),
             ("policies times actions", len(setup.policies) * len(setup.actions), limits.advice),
@@ -68,7 +63,7 @@ class Service:
             setup.seed = secrets.randbits(32)
         hosted, entry = await asyncio.to_thread(Hosted.create, setup)
         at = host.now()
-        served = Served(0, hosted, 0, at, 0, 0)
+        served = Served(0, hosted, Chain(), at, 0, 0)
         await host.compile(served)
         audit = Audit(at, who.id, "create", setup.name, None, entry.body)
         if not await host.create(served, entry, audit):
@@ -95,6 +90,8 @@ class Service:
         await self.host.writer.call(
             lambda store: store.put_audit(Audit(at, who.id, "change", served.name, before, entry.body))
         )
+        if wanted is None:
+            await self.host.retired(served)
 
     def _grown(self, served: Served, wanted: AgentChange | None) -> list[tuple[str, int, int]]:
         added = wanted.add if wanted is not None and wanted.add is not UNSET else []
@@ -155,16 +152,16 @@ class Service:
                 served.by[item[1].a, item[1].by] += 1
         return answers
 
-    async def _fetch_keys(self, served: Served, keys: Sequence[str]) -> None:
+    async def _fetch_keys(self, served: Served, keys: Sequence[str], elsewhere: bool = False) -> None:
         """Read keys that are no longer in memory."""
         if not keys or served.keys_complete:
             return
         now = self.host.now(served)
         for key in keys:
-            if served.known_key(key, now) is None:
-                row = await self.host.read(self.host.store.find_key, served.number, key)
-                if row is not None and served.known_key(key, now) is None:
-                    served.keys[key] = (row.decision, min(row.at, now))
+            if served.known_key(key, now, elsewhere) is None:
+                row = await self.host.read(self.host.store.find_key, served.number, stored_key(key, elsewhere))
+                if row is not None and served.known_key(key, now, elsewhere) is None:
+                    served.keys[row.key] = (row.decision, min(row.at, now))
         if served.dropped:
             raise UnavailableError(LOST, 0.1)
 
@@ -173,7 +170,7 @@ class Service:
         if served.hosted.retired:
             raise RequestError(410, f"{served.name} is retired: it records no decisions made elsewhere")
         keys_seen = [item.key for item in seen if isinstance(item, Observation) and item.key is not None]
-        await self._fetch_keys(served, keys_seen)
+        await self._fetch_keys(served, keys_seen, elsewhere=True)
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []
         keys: list[KeyRow] = []
@@ -183,9 +180,9 @@ class Service:
                 if isinstance(observation, str):
                     results.append(Told(None, "refused", observation))
                     continue
-                known = None if observation.key is None else served.known_key(observation.key, at)
+                known = None if observation.key is None else served.known_key(observation.key, at, elsewhere=True)
                 if known is not None:
-                    results.append(Told(f"{served.name}:{known}", "same"))
+                    results.append(Told(hosted.id_of(known), "same"))
                     continue
                 try:
                     made, number = hosted.observe(observation, at)
@@ -194,10 +191,10 @@ class Service:
                     continue
                 entries += made
                 if observation.key is not None:
-                    keys.append(served.remember_key(observation.key, number, at))
+                    keys.append(served.remember_key(observation.key, number, at, elsewhere=True))
                 action = hosted.actions.index(observation.action)
                 served.by[action, "elsewhere"] += 1  # `by` is any text, a metric has few labels
-                results.append(Told(f"{served.name}:{number}", "kept" if number in hosted.open else "learned"))
+                results.append(Told(hosted.id_of(number), "kept" if number in hosted.open else "learned"))
         except Exception as error:
             host.spoiled(error)
             raise
@@ -273,12 +270,16 @@ class Service:
     # Reading -------------------------------------------------------------------------------------------------------------
 
     async def story(self, served: Served, decision: str) -> Story:
-        """Return everything that the journal has about one decision."""
-        number = self.number(served, decision) if ":" in decision else self.number(served, f"{served.name}:{decision}")
+        """Return everything that the journal has about one decision, by its id, or by what comes after the agent's name."""
+        number = served.hosted.number_of(decision if ":" in decision else f"{served.name}:{decision}")
+        if not number and re.fullmatch(r"[0-9]{1,15}", decision):  # a number stands for the decision that has it here
+            number = int(decision)
         rows = await self.host.read(self.host.store.rows_of, served.number, [number]) if number else []
         made = next((row for row in rows if row.kind == "decision"), None)
         if made is None:
-            raise RequestError(404, f"{served.name} has no decision {decision}")
+            raise RequestError(
+                404, f"{served.name} has no decision {decision:.100}; a restored backup lacks those made after it"
+            )
         hosted, values = served.hosted, {}
         for row in rows:
             if row.kind in TOLD:

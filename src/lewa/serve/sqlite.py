@@ -17,14 +17,22 @@ from urllib.parse import unquote
 import msgspec
 
 from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
-from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, BusyError, StoreError, pending
+from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, BusyError, DamageError, StoreError, pending
 
-ROWS = "agent, seq, kind, at, decision, body"
+ROWS = "agent, seq, kind, at, decision, body, checksum"
 INSERT_ROWS = f"""INSERT INTO journal ({ROWS})
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)"""
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM json_each(?)"""
 INSERT_KEYS = """INSERT OR REPLACE INTO keys (agent, key, decision, at)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"""
 PAGE = 10_000  # rows read at a time, so that a long export holds no lock
+# Reads of single decisions and keys. Without INDEXED BY, SQLite reads the whole journal of the agent for one decision.
+ROWS_AFTER = f"SELECT {ROWS} FROM journal WHERE agent = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+ROWS_OF = f"""SELECT {ROWS} FROM journal INDEXED BY journal_decision
+  WHERE agent = ? AND decision IN (SELECT value FROM json_each(?)) ORDER BY seq"""
+LAST = "SELECT coalesce(max(seq), 0) FROM journal WHERE agent = ?"
+FIND_KEY = "SELECT agent, key, decision, at FROM keys WHERE agent = ? AND key = ?"
+RECENT_KEYS = "SELECT agent, key, decision, at FROM keys WHERE agent = ? AND at > ? ORDER BY at DESC LIMIT ?"
+NEWEST_SNAPSHOTS = "SELECT agent, seq, at, body, sha256, state FROM snapshots WHERE agent = ? AND seq <= ? ORDER BY seq DESC"
 
 
 class SQLiteStore:
@@ -32,11 +40,12 @@ class SQLiteStore:
 
     shared = False
 
-    def __init__(self, url: str, *, serving: bool = False) -> None:
+    def __init__(self, url: str, *, serving: bool = False, reading: bool = False) -> None:
         self.url, self._path = url, Path(unquote(url.removeprefix("sqlite:///")))
         if not self._path.parent.is_dir():
             raise ValueError(f"there is no folder {self._path.parent} for the store {self._path.name}")
         _check_names(self._path)
+        self._sealed = reading and not _is_writable(self._path)
         self._claim = Claim(self._path) if serving else None
         self._lock = Lock()
         try:
@@ -48,20 +57,42 @@ class SQLiteStore:
                 self._claim.release()
             if isinstance(error, ValueError):  # its tables are those of a newer lewa
                 raise
-            raise StoreError(f"{self._path} is not a store: {error}") from error
+            raise _opening_error(self._path, error) from error
 
     def _connect(self) -> sqlite3.Connection:
+        if self._sealed:
+            return _connect_sealed(self._path)
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5.0)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=4000"):
             connection.execute(f"PRAGMA {pragma}")
         return connection
 
     def _migrate(self) -> None:
+        if self._sealed:
+            self._check_sealed()
+            return
         self._write.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
         version = self._write.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         for number, script in pending("sqlite", int(version[0]) if version else 0, self.url):
             done = f"INSERT OR REPLACE INTO meta VALUES ('schema', '{number}');"
             self._write.executescript(f"BEGIN IMMEDIATE; {script} {done} COMMIT;")
+
+    def _check_sealed(self) -> None:
+        """Refuse a file that cannot be written and whose tables would have to be changed."""
+        known = self._read.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
+        version = known and self._read.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+        if pending("sqlite", int(version[0]) if version else 0, self.url):
+            raise ValueError(f"{self._path} is of an earlier version and cannot be written: copy it to a folder that can be")
+
+    def problems(self) -> list[str]:
+        """Look through the whole file; return a sentence for each place that is damaged."""
+        try:
+            with closing(self._connect()) as connection:
+                texts = [str(row[0]) for row in connection.execute("PRAGMA quick_check(10)")]
+        except sqlite3.Error as error:
+            texts = [str(error)]
+        lines = [line for text in texts for line in text.splitlines() if line != "ok" and not line.startswith("***")]
+        return [f"{self._path} is damaged: {line}" for line in lines[:10]]
 
     def check(self) -> None:
         """Raise StoreError unless the file can be written and every commit is synced."""
@@ -115,7 +146,7 @@ class SQLiteStore:
             with self._lock:
                 return self._read.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
+            raise _reading_error(error) from error
 
     def commit(self, batch: Batch) -> frozenset[int]:
         """Write a batch in one transaction; no lease can be lost here."""
@@ -131,7 +162,7 @@ class SQLiteStore:
             if connection.execute("SELECT 1 FROM agents WHERE name = ?", (name,)).fetchone():
                 return None
             number = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM agents").fetchone()[0]
-            connection.execute("INSERT INTO agents VALUES (?, ?, ?)", (number, name, rows[0].at))
+            connection.execute("INSERT INTO agents (id, name, at) VALUES (?, ?, ?)", (number, name, rows[0].at))
             mine = [row._replace(agent=number) for row in rows]
             connection.execute(INSERT_ROWS, (msgspec.json.encode(mine).decode(),))
             known = [key._replace(agent=number) for key in keys]
@@ -142,44 +173,44 @@ class SQLiteStore:
 
     def agents(self) -> list[AgentRow]:
         """Return all agents, by number."""
-        return [AgentRow(*row) for row in self._rows("SELECT id, name, at FROM agents ORDER BY id")]
+        return [AgentRow(*row) for row in self._rows("SELECT id, name, at, retired FROM agents ORDER BY id")]
+
+    def put_retired(self, agent: int, at: int) -> None:
+        """Note that an agent is retired."""
+        with self._writing() as connection:
+            connection.execute("UPDATE agents SET retired = coalesce(retired, ?) WHERE id = ?", (at, agent))
 
     def rows(self, agent: int, after: int = 0, limit: int | None = None, until: int | None = None) -> Iterator[Row]:
         """Iterate over rows with seq > after, in order."""
         left, last = limit, 2**62 if until is None else until
-        query = f"SELECT {ROWS} FROM journal WHERE agent = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         try:
             with closing(self._connect()) as connection:  # a long export keeps nobody waiting
                 while left is None or left > 0:
                     limit = PAGE if left is None else min(left, PAGE)
-                    page = connection.execute(query, (agent, after, last, limit)).fetchall()
+                    page = connection.execute(ROWS_AFTER, (agent, after, last, limit)).fetchall()
                     if not page:
                         return
                     yield from map(Row._make, page)
                     after, left = page[-1][1], None if left is None else left - len(page)
         except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
+            raise _reading_error(error) from error
 
     def rows_of(self, agent: int, decisions: Iterable[int]) -> list[Row]:
         """Return every row about these decisions, in order."""
-        query = (
-            f"""SELECT {ROWS} FROM journal WHERE agent = ? AND decision IN (SELECT value FROM json_each(?)) ORDER BY seq"""
-        )
-        return [Row(*row) for row in self._rows(query, agent, msgspec.json.encode(list(decisions)).decode())]
+        return [Row(*row) for row in self._rows(ROWS_OF, agent, msgspec.json.encode(list(decisions)).decode())]
 
     def last(self, agent: int) -> int:
         """Return the last seq of an agent."""
-        return int(self._rows("SELECT coalesce(max(seq), 0) FROM journal WHERE agent = ?", agent)[0][0])
+        return int(self._rows(LAST, agent)[0][0])
 
     def find_key(self, agent: int, key: str) -> KeyRow | None:
         """Return what a key stands for."""
-        rows = self._rows("SELECT agent, key, decision, at FROM keys WHERE agent = ? AND key = ?", agent, key)
+        rows = self._rows(FIND_KEY, agent, key)
         return KeyRow(*rows[0]) if rows else None
 
     def recent_keys(self, agent: int, since: int, limit: int) -> list[KeyRow]:
         """Return the newest keys, newest first."""
-        query = "SELECT agent, key, decision, at FROM keys WHERE agent = ? AND at > ? ORDER BY at DESC LIMIT ?"
-        return [KeyRow(*row) for row in self._rows(query, agent, since, limit)]
+        return [KeyRow(*row) for row in self._rows(RECENT_KEYS, agent, since, limit)]
 
     def forget_keys(self, agent: int, before: int) -> None:
         """Delete keys older than that."""
@@ -188,8 +219,7 @@ class SQLiteStore:
 
     def snapshots(self, agent: int, at_most: int | None = None) -> Iterator[Snapshot]:
         """Iterate over snapshots from the newest on."""
-        query = "SELECT agent, seq, at, body, sha256, state FROM snapshots WHERE agent = ? AND seq <= ? ORDER BY seq DESC"
-        for row in self._rows(query, agent, 2**62 if at_most is None else at_most):
+        for row in self._rows(NEWEST_SNAPSHOTS, agent, 2**62 if at_most is None else at_most):
             yield Snapshot(*row)
 
     def put_snapshot(self, snapshot: Snapshot, epoch: int) -> None:
@@ -255,6 +285,41 @@ class SQLiteStore:
         return []
 
 
+def _is_damage(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)  # none where Python itself could not read what SQLite gave it
+    return "decode" in str(error) if code is None else code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _reading_error(error: sqlite3.Error) -> StoreError:
+    if _is_damage(error):
+        return DamageError(f"the store is damaged: {error}")
+    return StoreError(f"the store cannot be read: {error}")
+
+
+def _opening_error(path: Path, error: sqlite3.Error) -> StoreError:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_NOTADB:
+        return StoreError(f"{path} is not a store: {error}")
+    if _is_damage(error):
+        return DamageError(f"{path} is damaged: {error}")
+    return StoreError(f"{path} cannot be opened: {error}")
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether SQLite can write a file: it writes a log beside it, too."""
+    return os.access(path, os.W_OK) and os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)
+
+
+def _connect_sealed(path: Path) -> sqlite3.Connection:
+    """Open a file that cannot be written: it must be whole, without a log beside it."""
+    real = os.path.realpath(path)
+    if os.path.exists(f"{real}-wal") and os.path.getsize(f"{real}-wal"):
+        raise ValueError(
+            f"{path} cannot be written, and {real}-wal beside it has records: copy both to a folder that can be written"
+        )
+    file = f"{Path(real).as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(file, uri=True, isolation_level=None, check_same_thread=False)
+
+
 def _check_names(path: Path) -> None:
     """Raise BusyError for a file with two names: SQLite's log is beside one, and the other would miss commits."""
     names = path.stat().st_nlink if path.is_file() else 1
@@ -276,10 +341,10 @@ class Claim:
         self._handles: list[int] = []
         file = os.path.realpath(path)  # a link to the store is the store
         try:
-            for name, mode in ((f"{file}.lock", 0o600), (file, 0o644)):
+            for name in (f"{file}.lock", file):
                 if os.path.exists(name) and _inode(name) in self._files:
                     raise BlockingIOError
-                self._handles.append(os.open(name, os.O_CREAT | os.O_RDONLY, mode))
+                self._handles.append(os.open(name, os.O_CREAT | os.O_RDONLY, 0o600))  # SQLite's log gets the store's mode
                 _lock(self._handles[-1], path)
         except (OSError, ValueError) as error:
             self._close()

@@ -16,6 +16,10 @@ class StoreError(Exception):
     """An operation of the store failed; records that were not committed are not on disk."""
 
 
+class DamageError(StoreError):
+    """Data of the store is damaged where it was read; the rest may be sound."""
+
+
 class BusyError(ValueError):
     """Another server has this store."""
 
@@ -28,6 +32,9 @@ class Store(Protocol):
 
     def check(self) -> None:
         """Raise StoreError unless the store can be written and syncs what it commits."""
+
+    def problems(self) -> list[str]:
+        """Look through the whole store for damage that its own format shows; return a sentence for each."""
 
     def reconnect(self) -> None:
         """Drop connections that may be broken."""
@@ -43,6 +50,9 @@ class Store(Protocol):
 
     def agents(self) -> list[AgentRow]:
         """Return all agents, by number."""
+
+    def put_retired(self, agent: int, at: int) -> None:
+        """Note that an agent is retired."""
 
     def rows(self, agent: int, after: int = 0, limit: int | None = None, until: int | None = None) -> Iterator[Row]:
         """Iterate over rows with seq > after, in order."""
@@ -96,12 +106,17 @@ class Store(Protocol):
         """Return the addresses of the replicas that are alive, this one included."""
 
 
-def open_store(url: str, *, owner: str = "", address: str = "", serving: bool = False, ttl: float = 3.0) -> Store:
-    """Open a store and bring its tables up to date; `serving` claims a SQLite file for this process."""
+def open_store(
+    url: str, *, owner: str = "", address: str = "", serving: bool = False, reading: bool = False, ttl: float = 3.0
+) -> Store:
+    """Open a store and bring its tables up to date; `serving` claims a SQLite file for this process.
+
+    A store that is only for `reading` may be a SQLite file that cannot be written, such as a backup.
+    """
     if url.startswith("sqlite:///"):
         from lewa.serve.sqlite import SQLiteStore
 
-        return SQLiteStore(url, serving=serving)
+        return SQLiteStore(url, serving=serving, reading=reading)
     if url.startswith(("postgresql://", "postgres://")):
         try:
             from lewa.serve.postgres import PostgresStore
