@@ -19,7 +19,7 @@ Outcome = dict[str, float]
 
 def new(learner: str, **more: object) -> lewa.Agent:
     actions, limit = [f"model-{n}" for n in range(K)], lewa.at_most("cost", 0.4)
-    return lewa.Agent(actions, [limit], learner=learner, horizon=10**6, **more)  # type: ignore[arg-type]
+    return lewa.Agent(actions, [limit], learner=learner, horizon=10**6, **{"seed": 0, **more})  # type: ignore[arg-type]
 
 
 def seconds(call: Callable[[], object]) -> float:

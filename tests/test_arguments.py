@@ -310,7 +310,7 @@ def test_no_public_function_is_left_out() -> None:
 
 
 def test_a_number_that_no_float_holds_is_null_in_a_status() -> None:
-    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 5e307, range=(1e300, 1e308))], reward_range=(1e300, 1e308))
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 5e307, range=(1e300, 1e308))], reward_range=(1e300, 1e308), seed=0)
     with np.errstate(over="ignore", invalid="ignore"):  # plain Python warns where compiled code does not
         for value in (1e12, 1e308, 1e308, 1e308):
             agent.update(agent.pull(), reward=value, cost=value)
@@ -320,7 +320,7 @@ def test_a_number_that_no_float_holds_is_null_in_a_status() -> None:
 
 
 def test_a_refused_call_changes_nothing() -> None:
-    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)])
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)], seed=0)
     decision = agent.pull()
     before = agent.snapshot()
     wrong: list[tuple[Callable[[], object], str]] = [
@@ -358,7 +358,7 @@ def test_a_refused_answer_changes_nothing(what: str) -> None:
 
 @pytest.mark.parametrize("wrong", [[[1]], "x", None, 10**400])
 def test_a_window_that_is_none_is_refused(wrong: object) -> None:
-    snapshot = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)]).snapshot()
+    snapshot = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)], seed=0).snapshot()
     snapshot["state"]["recent"]["values"] = [wrong, wrong]
     with pytest.raises(ValueError, match=r"the recent values must be numbers|too large|is not complete") as refused:
         lewa.Agent.restore(snapshot)

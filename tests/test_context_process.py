@@ -48,7 +48,7 @@ def test_copies_learn_one_scale_and_nothing_else_of_each_other() -> None:
 
 def test_the_scale_of_an_agent_begins_with_the_answer_by_which_a_regressor_is_tried() -> None:
     process = GaussianProcess(1.0)
-    lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], context=[lewa.vector("x", 2)], regressor=process)
+    lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], context=[lewa.vector("x", 2)], regressor=process, seed=0)
     assert process.scale.news == GUESSES + 1
 
 

@@ -110,7 +110,7 @@ def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
 
 
 def test_a_status_gives_rows_a_frame_a_table_and_a_figure() -> None:
-    agent = lewa.Agent(["a", "b"], [lewa.at_most("<b>cost", 0.5)], learner="exp3", horizon=50)
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("<b>cost", 0.5)], learner="exp3", horizon=50, seed=0)
     empty = agent.status()
     empty.plot().savefig(BytesIO())
     for _ in range(20):

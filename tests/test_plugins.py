@@ -348,7 +348,9 @@ def test_a_rule_that_does_not_compile_is_one_sentence(folder: Path) -> None:
     with pytest.raises(ValueError, match=sentence):
         lewa.play("mine_wrong:Allocates", "bernoulli", rounds=10, floor=0.5)
     with pytest.raises(ValueError, match=sentence):
-        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_wrong:Allocates", horizon=10, feedback="full")
+        lewa.Agent(
+            ["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_wrong:Allocates", horizon=10, feedback="full", seed=0
+        )
 
 
 def test_a_rule_whose_feedback_is_not_annotated_is_one_sentence(folder: Path) -> None:
@@ -367,4 +369,4 @@ def test_a_learner_that_charges_and_draws_by_itself_is_one_sentence(folder: Path
     with pytest.raises(ValueError, match=sentence):
         lewa.play("mine_charging:Solver", "bernoulli", rounds=10, floor=0.5)
     with pytest.raises(ValueError, match=sentence):
-        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_charging:Solver", horizon=10)
+        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_charging:Solver", horizon=10, seed=0)

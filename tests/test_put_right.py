@@ -19,7 +19,7 @@ def test_an_agent_says_that_a_bound_is_about_the_mean_of_its_plays_and_what_to_a
 
 
 def test_with_every_action_seen_the_regret_of_the_actions_drawn_has_a_term_too() -> None:
-    agent = Agent(["a", "b"], [at_least("q", 0.0)], learner="ewa", feedback="full", horizon=100)
+    agent = Agent(["a", "b"], [at_least("q", 0.0)], learner="ewa", feedback="full", horizon=100, seed=0)
     for t in range(100):
         agent.update(agent.pull(), reward=[float(t % 2), 0.5], q=[1.0, 1.0])
     status = agent.status()
@@ -39,9 +39,9 @@ def test_learners_of_several_constraints_compare_and_hash(name: str) -> None:
 
 
 def test_a_horizon_may_be_written_as_a_power_of_ten() -> None:
-    assert Agent(["a", "b"], [at_most("cost", 0.4)], horizon=1e6).setup.horizon == 1_000_000
+    assert Agent(["a", "b"], [at_most("cost", 0.4)], horizon=1e6, seed=0).setup.horizon == 1_000_000
     with pytest.raises(ValueError, match=r"horizon must be an integer of at least 1, got 1000000.5"):
-        Agent(["a", "b"], [at_most("cost", 0.4)], horizon=1_000_000.5)
+        Agent(["a", "b"], [at_most("cost", 0.4)], horizon=1_000_000.5, seed=0)
 
 
 def test_errors_have_public_paths() -> None:

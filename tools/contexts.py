@@ -195,7 +195,7 @@ def play_process(problem: Problem, gamma: float) -> Indices:
     K, actions = problem.rewards.shape[1], np.zeros(len(problem.rewards), dtype=np.int64)
     limit = lewa.at_most("cost", problem.limit, range=(0, problem.unit))
     column, expected = lewa.vector("image", problem.contexts.shape[1] - 1), {"reward": [1 / K] * K}
-    agent = lewa.Agent(list(range(K)), limit, context=column, expected=expected, regressor=GaussianProcess(gamma))
+    agent = lewa.Agent(list(range(K)), limit, context=column, expected=expected, regressor=GaussianProcess(gamma), seed=0)
     for t, (image, rewards) in enumerate(zip(problem.contexts[:, 1:], problem.rewards, strict=True)):
         decision = agent.pull(context={"image": image})
         actions[t] = k = int(str(decision.action))
@@ -388,7 +388,7 @@ def time_of_agent(features: int = 32, actions: int = 10, rounds: int = 500, bloc
     It is the least of the blocks but the first, in which everything is compiled: other programs may be running.
     """
     columns = [lewa.number("tokens", (0, 1)), lewa.vector("embedding", features - 2)]
-    agent = lewa.Agent(list(range(actions)), lewa.at_most("cost", 0.4), context=columns)
+    agent = lewa.Agent(list(range(actions)), lewa.at_most("cost", 0.4), context=columns, seed=0)
     dice, seconds = np.random.default_rng(0), []
     for _ in range(blocks):
         requests, answers = dice.random((rounds, features - 2)), dice.random((rounds, 2)).tolist()

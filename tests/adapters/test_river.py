@@ -59,7 +59,7 @@ def test_in_evaluate_on_rivers_own_environments_it_is_the_agent_that_is_told_the
 
 
 def test_a_cost_that_nobody_tells_is_refused_and_nothing_changes() -> None:
-    policy = Policy([COST], arms=ARMS)
+    policy = Policy([COST], arms=ARMS, seed=0)
     arm = policy.pull(ARMS)
     before = policy.agent.snapshot()
     with pytest.raises(ValueError, match=r"the cost of '.' is missing: pass update\(arm, reward, cost=...\)"):
@@ -83,7 +83,7 @@ def test_in_evaluate_without_costs_it_stops_at_once() -> None:
 
 
 def test_what_an_update_tells_goes_before_what_is_known() -> None:
-    policy = Policy([COST], arms=ARMS, known={"cost": [0.1, 0.2, 0.3]})
+    policy = Policy([COST], arms=ARMS, known={"cost": [0.1, 0.2, 0.3]}, seed=0)
     policy.update(policy.pull(ARMS), 1, cost=0.9)
     assert policy.agent.status().constraints[0].average == 0.9
 
@@ -143,7 +143,7 @@ def test_late_answers_are_weighted_by_the_probability_of_their_own_pull() -> Non
 
 
 def test_answers_without_a_number_are_to_the_latest_open_pull_of_their_arm_and_to_each_only_once() -> None:
-    policy = Policy([COST], arms=["a"])
+    policy = Policy([COST], arms=["a"], seed=0)
     numbers = []
     for _ in range(3):
         policy.pull(["a"])

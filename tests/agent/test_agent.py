@@ -3,6 +3,7 @@ import os
 import sys
 import threading
 from math import exp, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,14 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 def small(learner: str = "bandit-lewa", horizon: int | None = 100, **settings: Any) -> Agent:
     lines = [at_most("cost", 0.002, range=(0, 0.01)), at_least("quality", 3, range=(1, 5))]
-    return Agent(["small", "medium", "large"], lines, reward_range=(-1, 1), horizon=horizon, learner=learner, **settings)
+    return Agent(
+        ["small", "medium", "large"],
+        lines,
+        reward_range=(-1, 1),
+        horizon=horizon,
+        learner=learner,
+        **{"seed": 0, **settings},
+    )
 
 
 # Units -------------------------------------------------------------------------------------------------------------------
@@ -79,13 +87,13 @@ def test_the_default_learner_takes_costs_outside_their_range_as_they_are() -> No
         (lambda: at_most("cost", 1, range=3), "two numbers"),  # type: ignore[arg-type]
         (lambda: at_most("reward", 0.5), "not 'reward'"),
         (lambda: at_most("", 0.5), "needs a name"),
-        (lambda: Agent("ab", [at_most("c", 0.5)]), "actions must be a list of names"),
-        (lambda: Agent([], [at_most("c", 0.5)]), "at least one"),
-        (lambda: Agent(["a", "a"], [at_most("c", 0.5)]), "distinct names"),
-        (lambda: Agent([0.5], [at_most("c", 0.5)]), "a string or an integer"),  # type: ignore[list-item]
-        (lambda: Agent(["a", "b"], []), "at least one"),
-        (lambda: Agent(["a", "b"], [0.5]), "at_most"),  # type: ignore[list-item]
-        (lambda: Agent(["a", "b"], [at_most("c", 0.5), at_least("c", 0.5)]), "distinct names, got c, c"),
+        (lambda: Agent("ab", [at_most("c", 0.5)], seed=0), "actions must be a list of names"),
+        (lambda: Agent([], [at_most("c", 0.5)], seed=0), "at least one"),
+        (lambda: Agent(["a", "a"], [at_most("c", 0.5)], seed=0), "distinct names"),
+        (lambda: Agent([0.5], [at_most("c", 0.5)], seed=0), "a string or an integer"),  # type: ignore[list-item]
+        (lambda: Agent(["a", "b"], [], seed=0), "at least one"),
+        (lambda: Agent(["a", "b"], [0.5], seed=0), "at_most"),  # type: ignore[list-item]
+        (lambda: Agent(["a", "b"], [at_most("c", 0.5), at_least("c", 0.5)], seed=0), "distinct names, got c, c"),
         (lambda: small(seed=-1), "seed must be an integer of at least 0, got -1"),
         (lambda: small("bandit-lwea"), "did you mean 'bandit-lewa'"),
         (lambda: small(horizon=0), "horizon must be an integer of at least 1, got 0"),
@@ -112,20 +120,20 @@ def test_lines_that_no_mixture_keeps_are_refused_with_the_nearest_that_one_does(
     with pytest.raises(
         ValueError, match=r"some mixture .* must meet cost at most 0.002 and quality at least 3; the nearest is cost at"
     ):
-        Agent(["small", "large"], lines, expected=cheap)
+        Agent(["small", "large"], lines, expected=cheap, seed=0)
     with pytest.raises(ValueError, match=r"must meet cost at most 0.0005; the nearest is cost at most 0.001"):
-        Agent(["small", "large"], [at_most("cost", 0.0005, range=(0, 0.01))], expected={"cost": [0.001, 0.004]})
-    Agent(["small", "large"], [at_most("cost", 0.001, range=(0, 0.01))], expected={"cost": [0.001, 0.004]})
+        Agent(["small", "large"], [at_most("cost", 0.0005, range=(0, 0.01))], expected={"cost": [0.001, 0.004]}, seed=0)
+    Agent(["small", "large"], [at_most("cost", 0.001, range=(0, 0.01))], expected={"cost": [0.001, 0.004]}, seed=0)
 
 
 def test_an_expected_value_outside_its_range_is_refused() -> None:
     line = at_most("cost", 0.4, range=(0.1, 0.7))
     outside = r"the expected cost must lie in its range \(0.1, 0.7\), got 3 for action "
     with pytest.raises(ValueError, match=outside + "'large'"):
-        Agent(["small", "large"], [line], expected={"cost": [0.1, 3.0]})
+        Agent(["small", "large"], [line], expected={"cost": [0.1, 3.0]}, seed=0)
     with pytest.raises(ValueError, match="the expected reward must lie in its range"):
-        Agent(["small", "large"], [line], expected={"reward": [0.1, -0.1]})
-    agent = Agent(["small", "large"], [line], expected={"cost": [0.1, 0.7]})  # the ends belong to the range
+        Agent(["small", "large"], [line], expected={"reward": [0.1, -0.1]}, seed=0)
+    agent = Agent(["small", "large"], [line], expected={"cost": [0.1, 0.7]}, seed=0)  # the ends belong to the range
     with pytest.raises(ValueError, match=outside + "'huge'"):
         agent.add_action("huge", expected={"cost": 3.0})
     change = agent.add_action("huge", expected={"cost": 0.6})
@@ -174,17 +182,17 @@ def test_a_full_information_agent_makes_the_moves_of_the_batch_loop(name: str) -
 
 def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -> None:
     actions, lines = ["x", "y", "z"], [at_most("cost", 0.4)]
-    known = Agent(actions, lines, horizon=100_000, goal="proved")
+    known = Agent(actions, lines, horizon=100_000, goal="proved", seed=0)
     advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
     assert known.setup.learner_name == advised.name
     assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
     for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-op-ewa")):  # which never start afresh
-        assert Agent(actions, lines, feedback=kind, goal="proved").setup.learner_name == name
-    many = Agent([*range(3000)], lines, goal="proved")
+        assert Agent(actions, lines, feedback=kind, goal="proved", seed=0).setup.learner_name == name
+    many = Agent([*range(3000)], lines, goal="proved", seed=0)
     assert many.setup.learner_name == "anytime-bandit-lewa"  # of which nothing is proved
     for kind, name in (("bandit", "squarecb-lewa"), ("full", "paced-hedge")):
         for horizon in (None, 100_000):
-            assert Agent(actions, lines, feedback=kind, horizon=horizon).setup.learner_name == name
+            assert Agent(actions, lines, feedback=kind, horizon=horizon, seed=0).setup.learner_name == name
 
 
 # Late, in parts, twice, never --------------------------------------------------------------------------------------------
@@ -463,7 +471,7 @@ def test_all_actions_available_is_no_mask() -> None:
 
 
 def test_an_action_without_a_chance_can_still_be_the_only_one_there() -> None:
-    agent = Agent(["a", "b"], [at_least("q", 0.0)], horizon=100, learner="lewa", settings={"eta": 1e6})
+    agent = Agent(["a", "b"], [at_least("q", 0.0)], horizon=100, learner="lewa", settings={"eta": 1e6}, seed=0)
     agent.update(agent.pull(), reward=[1, 0], q=[1, 1])
     assert agent.pull().play[1] < 1e-300
     decision = agent.pull(available=["b"])
@@ -571,7 +579,7 @@ def test_an_agent_says_the_same_with_the_compiler(capsys: pytest.CaptureFixture[
 
 
 def test_full_information_wants_one_value_per_action() -> None:
-    agent = Agent(["a", "b", "c"], [at_most("cost", 4, range=(0, 10))], horizon=100, learner="lewa")
+    agent = Agent(["a", "b", "c"], [at_most("cost", 4, range=(0, 10))], horizon=100, learner="lewa", seed=0)
     agent.pull()
     before = agent.snapshot()
     masked = np.ma.masked_array([0.5, 0.5, 0.5], mask=[False, True, False])
@@ -587,3 +595,24 @@ def test_full_information_wants_one_value_per_action() -> None:
     cost = agent.status().constraints[0]
     assert cost.average == pytest.approx(5)
     assert cost.clipped == 1
+
+
+def test_a_seed_that_is_left_out_is_drawn_and_recorded(tmp_path: Path) -> None:
+    def new(**more: Any) -> Agent:
+        return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", name="router", **more)
+
+    seeds = {new().setup.seed for _ in range(8)}
+    assert len(seeds) == 8  # two of 8 numbers of 32 bits are alike once in 10**8 runs
+    agent = new(journal=tmp_path / "journal")
+    seed = agent.setup.seed
+    assert f"seed {seed}" in repr(agent)
+
+    def play(agent: Agent) -> list[Any]:
+        return [record for n in range(20) for record in (agent.pull(), agent.update(n + 1, reward=0.5, cost=0.5))]
+
+    records, again = play(agent), new(seed=seed)
+    assert play(again) == records
+    assert again.snapshot() == new(seed=seed).replay(records).snapshot() == agent.snapshot()
+    agent.stop_journal()
+    assert Agent.open(tmp_path / "journal").setup.seed == seed
+    assert new(seed=0).setup.seed == 0

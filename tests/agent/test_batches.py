@@ -17,7 +17,7 @@ LEARNERS = ("auto", "anytime-bandit-lewa", "late-bandit-lewa", "hp-bandit-lewa",
 
 def fresh(learner: str, **more: Any) -> Agent:
     limits = [at_most("cost", 0.4, range=(0, 2)), at_least("quality", 0.3)]
-    return Agent(["a", "b", "c"], limits, learner=learner, horizon=1000, name="router", **more)
+    return Agent(["a", "b", "c"], limits, learner=learner, horizon=1000, name="router", **{"seed": 0, **more})
 
 
 def outcome(dice: np.random.Generator, every: bool) -> dict[str, Any]:

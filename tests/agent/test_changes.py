@@ -209,7 +209,7 @@ def test_the_last_action_cannot_be_retired_and_a_retired_name_is_never_used_agai
 
 
 def test_recent_values_debt_and_side() -> None:
-    agent = Agent(["x"], [at_most("cost", 0.4), at_least("quality", 0.5)])
+    agent = Agent(["x"], [at_most("cost", 0.4), at_least("quality", 0.5)], seed=0)
     for n in range(600):
         agent.update(agent.pull(), reward=0.5, cost=0.2 if n < 100 else 0.6, quality=0.75)
     cost, quality = agent.status().constraints
@@ -224,7 +224,7 @@ def test_recent_values_debt_and_side() -> None:
 def test_clipped_values_leave_a_one_sided_verdict() -> None:
     """Values above the range make the average look smaller: that a limit is missed stays provable, that it is kept not."""
     for cost, clipped, verdict in ((0.9, 1.5, "missed"), (0.05, 1.5, "undecided")):
-        agent = Agent(["x"], [at_most("cost", 0.4)])
+        agent = Agent(["x"], [at_most("cost", 0.4)], seed=0)
         for n in range(3000):
             agent.update(agent.pull(), reward=0.5, cost=clipped if n == 1000 else cost)
         line = agent.status().constraints[0]
@@ -262,7 +262,7 @@ def test_a_fallback_named_before_the_first_decision_changes_no_guarantee() -> No
 @pytest.mark.plain
 def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.3}  # y costs at most 0.3
-    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", settings=settings)
+    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", settings=settings, seed=0)
 
     def slack_after(*_: object) -> object:
         return agent.setup.learner.parameters["cap_slack"]
@@ -276,7 +276,7 @@ def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
 @pytest.mark.plain
 def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.5}
-    agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-bandit-lewa", settings=settings)
+    agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-bandit-lewa", settings=settings, seed=0)
     dice = np.random.default_rng(0)
 
     def answer(rounds: int, costs: dict[str, float], available: list[str] | None = None) -> list[str]:

@@ -89,7 +89,7 @@ def test_a_decision_has_the_features_and_the_charge_and_not_the_context() -> Non
     assert decision.features == pytest.approx((1, 0.5**0.5, 0, 0.5 * 0.5**0.5))
     assert decision.charged == pytest.approx((COSTS[str(decision.action)],))
     assert "code" not in json.dumps(decision.plain())
-    assert "features" not in lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4)).pull().plain()
+    assert "features" not in lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4), seed=0).pull().plain()
 
 
 def test_an_answer_teaches_the_context_of_its_own_decision() -> None:
@@ -116,7 +116,7 @@ def test_a_reward_that_never_came_teaches_nothing_and_its_cost_is_booked() -> No
 
 
 def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
-    agent, plain = make(), lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4))
+    agent, plain = make(), lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4), seed=0)
     run(agent, 20)
     before, dice = agent.snapshot(), make()
     decision = run(dice, 21)[-2]
@@ -154,7 +154,7 @@ def test_an_action_is_added_and_a_range_changed_while_it_runs() -> None:
     again.pull(context={"task": "code"})
     assert again.snapshot() == agent.snapshot()
     least = "(nothing proved; anytime-proved-squarecb-lewa has the least bound)"
-    assert repr(agent) == f"<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features {least}; 52 decisions>"
+    assert repr(agent) == f"<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features {least}; 52 decisions; seed 3>"
 
 
 def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_line_is_kept_for_each_group() -> None:
 def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
     line = lewa.at_most("cost", 0.3, group={"task": "code"})
     assert str(line) == "cost of code at most 0.3"
-    agent = lewa.Agent(ACTIONS, line, context=COLUMNS)
+    agent = lewa.Agent(ACTIONS, line, context=COLUMNS, seed=0)
     decision = agent.pull(context={"task": "chat"})
     assert dict(agent.update(decision, reward=1, cost=0.9).values) == {"reward": 1.0, "cost of code": 0.3}
     for wrong, sentence in [
@@ -249,9 +249,9 @@ def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
         (lewa.at_most("cost", 0.3, group={"task": "poem"}), "'poem' is not a level of task, which has code, chat"),
     ]:
         with pytest.raises(ValueError, match=sentence):
-            lewa.Agent(ACTIONS, wrong, context=COLUMNS)
+            lewa.Agent(ACTIONS, wrong, context=COLUMNS, seed=0)
     with pytest.raises(ValueError, match="needs category\\('task'"):
-        lewa.Agent(ACTIONS, line)
+        lewa.Agent(ACTIONS, line, seed=0)
     with pytest.raises(ValueError, match="a group must be a column of the context"):
         lewa.at_most("cost", 0.3, group=3)  # type: ignore[arg-type]
 

@@ -48,7 +48,9 @@ LEARNERS = [("anytime-bandit-lewa", None), ("bandit-lewa", 200), ("lewa-ucb", 20
 @pytest.mark.parametrize(("name", "horizon"), LEARNERS)
 def test_a_loaded_agent_goes_on_bit_for_bit(name: str, horizon: int | None, tmp_path: Path) -> None:
     if "doubling" in name:
-        agent = Agent(["small", "medium", "large"], [at_least("quality", 3, range=(1, 5)), at_most("cost", 1)], learner=name)
+        agent = Agent(
+            ["small", "medium", "large"], [at_least("quality", 3, range=(1, 5)), at_most("cost", 1)], learner=name, seed=0
+        )
         agent.update(agent.pull(), reward=[1, 0, 1], quality=[1, 2, 3], cost=[1, 1, 0])
     else:
         agent = at_work(name, horizon, max_pending=7, expire_after=11)
@@ -247,7 +249,7 @@ def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
     learner: str, settings: dict[str, object], later: tuple[str, ...]
 ) -> None:
     context = [number("size", (0, 1))] if "squarecb" in learner else None
-    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner=learner, settings=settings, context=context)
+    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner=learner, settings=settings, context=context, seed=0)
     saved = json.loads(json.dumps(agent.snapshot()))
     parameters = saved["setup"]["learner"]
     for name in later:

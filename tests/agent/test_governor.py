@@ -39,7 +39,7 @@ def test_a_debt_never_passes_its_bound_whatever_comes_late_or_never_and_whatever
 
         def fresh() -> Agent:
             given_to: dict[str, Any] = {"horizon": 100, "learner": learner, "unanswered": policy, "governor": governor}
-            return Agent(ACTIONS, [COST, QUALITY], **given_to)
+            return Agent(ACTIONS, [COST, QUALITY], **{"seed": 0, **given_to})
 
         agent, full = fresh(), learner == "lewa"
         unit = st.floats(0, 1)
@@ -249,7 +249,7 @@ def test_beyond_reserves_the_bound_grows_by_what_was_beyond_them() -> None:
 
 
 def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() -> None:
-    agent = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], safe="small")
+    agent = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], safe="small", seed=0)
     stands = agent.status().governor
     assert stands is not None
     assert list(stands.bounds) == pytest.approx([100 * 0.008])  # a hundred decisions at their worst
@@ -259,13 +259,15 @@ def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() ->
     )
     assert "governor: the debt of cost at most 0.002 never exceeds 0.8" in str(agent.status())
     assert json.loads(json.dumps(agent.status().plain()))["governor"]["bounds"] == [pytest.approx(0.8)]
-    longer = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, safe="small").status()
+    longer = Agent(
+        ["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, safe="small", seed=0
+    ).status()
     assert longer.governor is not None
     assert list(longer.governor.bounds) == pytest.approx([1000 * 0.008])
-    assert Agent(["a"], [COST], governor="off").status().governor is None
+    assert Agent(["a"], [COST], governor="off", seed=0).status().governor is None
     with pytest.raises(ValueError, match="safe needs a governor"):
-        Agent(["a"], [COST], safe="a", governor="off")
-    assert Agent(["a"], [COST]).status().governor is None
+        Agent(["a"], [COST], safe="a", governor="off", seed=0)
+    assert Agent(["a"], [COST], seed=0).status().governor is None
 
 
 def spend(agent: Agent, rounds: int, records: list[Record], dice: np.random.Generator) -> None:
@@ -309,7 +311,7 @@ def test_changes_under_a_governor_replay_to_the_bit_and_keep_the_promise() -> No
 
 def test_safe_decisions_are_part_of_the_play_and_of_no_learner_that_weighs_propensities() -> None:
     wish = Governor("safe", sure={"cost": 0.1}, debt={"cost": 1.0})
-    agent = Agent(ACTIONS, [COST], learner="exp3", horizon=100, governor=wish)
+    agent = Agent(ACTIONS, [COST], learner="exp3", horizon=100, governor=wish, seed=0)
     before = None
     for _ in range(40):
         decision = agent.pull()
@@ -323,7 +325,7 @@ def test_safe_decisions_are_part_of_the_play_and_of_no_learner_that_weighs_prope
 
 
 def test_what_is_open_is_counted_at_its_worst_and_the_status_says_so() -> None:
-    agent = Agent(ACTIONS, [COST], safe="safe", governor=Governor(debt={"cost": 3.0}))
+    agent = Agent(ACTIONS, [COST], safe="safe", governor=Governor(debt={"cost": 3.0}), seed=0)
     for _ in range(5):
         agent.pull()
     assert agent.pull().probability == 1.0
@@ -333,7 +335,7 @@ def test_what_is_open_is_counted_at_its_worst_and_the_status_says_so() -> None:
 
 
 def test_a_safe_action_that_is_not_safe_is_reported_and_nothing_is_promised() -> None:
-    agent = Agent(ACTIONS, [COST], governor=Governor("safe", sure={"cost": 0.2}, debt={"cost": 0.6}))
+    agent = Agent(ACTIONS, [COST], governor=Governor("safe", sure={"cost": 0.2}, debt={"cost": 0.6}), seed=0)
     for _ in range(5):
         agent.update(agent.pull(), reward=0.5, cost=1.0)
     stands = agent.status().governor
@@ -365,11 +367,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("wish", "sentence"), BAD)
 def test_what_breaks_a_law_is_refused_in_one_sentence(wish: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        Agent(ACTIONS, [COST], **wish)
+        Agent(ACTIONS, [COST], **{"seed": 0, **wish})
 
 
 def test_a_limit_that_the_safe_action_does_not_keep_is_refused_and_nothing_has_changed() -> None:
-    agent = Agent(ACTIONS, [COST], governor=Governor("safe", sure={"cost": 0.2}))
+    agent = Agent(ACTIONS, [COST], governor=Governor("safe", sure={"cost": 0.2}), seed=0)
     before = agent.snapshot()
     with pytest.raises(ValueError, match=r"not met by cost 0\.2"):
         agent.set_limit("cost", 0.1)
@@ -403,7 +405,7 @@ def test_a_bound_that_does_not_hold_on_every_path_assumes_that_the_governor_neve
     learner: str, named: list[bool]
 ) -> None:
     wish = Governor("safe", sure={"cost": 0.1}, debt={"cost": 1000.0})
-    agent = Agent(["safe", "b"], [COST], learner=learner, horizon=1000, governor=wish, settings={"delay": 1})
+    agent = Agent(["safe", "b"], [COST], learner=learner, horizon=1000, governor=wish, settings={"delay": 1}, seed=0)
     value: Any = [0.4, 0.4] if learner == "lewa" else 0.4
     before = agent.pull()
     for _ in range(999):

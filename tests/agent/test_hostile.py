@@ -22,7 +22,9 @@ HALF = "half a \ud83d"  # a surrogate without its partner, as a careless decoder
 
 
 def fresh(**more: Any) -> Agent:
-    return Agent(["a", "b"], [at_most("cost", 0.4)], learner=more.pop("learner", "anytime-bandit-lewa"), **more)
+    return Agent(
+        ["a", "b"], [at_most("cost", 0.4)], learner=more.pop("learner", "anytime-bandit-lewa"), **{"seed": 0, **more}
+    )
 
 
 def answer(agent: Agent, rounds: int) -> list[Record]:
@@ -139,7 +141,7 @@ def test_what_goes_wrong_before_a_change_stops_nothing(tmp_path: Path) -> None:
     def broken(_: object) -> str:
         raise KeyError("a bug in a policy")
 
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], policies={"mine": broken}, journal=tmp_path / "journal")
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], policies={"mine": broken}, journal=tmp_path / "journal", seed=0)
     before = agent.snapshot()
     with pytest.raises(KeyError):
         agent.pull(context={"x": 1})
@@ -249,14 +251,14 @@ def test_half_a_character_in_a_name_is_refused_when_the_name_is_given(number: in
     """It could not be written to a journal, which would stop the agent at its first decision."""
     name = number * HALF
     calls: list[Callable[[], object]] = [
-        lambda: Agent(["a", name], [at_most("cost", 0.4)]),
-        lambda: Agent(["a", "b"], [at_most(name, 0.4)]),
-        lambda: Agent(["a", "b"], [at_most("cost", 0.4)], name=name),
+        lambda: Agent(["a", name], [at_most("cost", 0.4)], seed=0),
+        lambda: Agent(["a", "b"], [at_most(name, 0.4)], seed=0),
+        lambda: Agent(["a", "b"], [at_most("cost", 0.4)], name=name, seed=0),
     ]
     for make in calls:
         with pytest.raises(ValueError, match="must be valid Unicode, got 'half a"):
             make()
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], context=[lewa.category("who", ["x"])], keep_context=True)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], context=[lewa.category("who", ["x"])], keep_context=True, seed=0)
     before = agent.snapshot()
     with pytest.raises(ValueError, match="a recorded context must consist of texts and numbers"):
         agent.pull(context={"who": name})
@@ -308,7 +310,7 @@ def test_a_new_range_reaches_the_learner_that_is_tightened(learner: str) -> None
 
 
 def test_a_range_that_a_learner_in_epochs_cannot_change_is_refused() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="late-bandit-lewa+doubling")
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="late-bandit-lewa+doubling", seed=0)
     agent.update(agent.pull(), reward=1.0, cost=0.9)
     before = agent.snapshot()
     with pytest.raises(ValueError, match="cannot change the range of a constraint, got learner=LateBanditLewaDoubling"):
@@ -318,7 +320,7 @@ def test_a_range_that_a_learner_in_epochs_cannot_change_is_refused() -> None:
 
 def test_a_range_that_leaves_no_room_for_the_slack_changes_nothing() -> None:
     settings = {"slack": 0.3}
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="lewa-ix+tightened", horizon=1000, settings=settings)
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="lewa-ix+tightened", horizon=1000, settings=settings, seed=0)
     agent.update(agent.pull(), reward=1.0, cost=0.9)
     before = agent.snapshot()
     sentence = r"slack must lie in \[0, 1 - floor\], got slack=0.3, floor=\[0.9\]"

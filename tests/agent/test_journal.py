@@ -23,8 +23,9 @@ ASSETS = Path(__file__).parents[1] / "assets"
 KILLS = int(os.environ.get("LEWA_KILLS", "4"))
 
 
-def fresh(learner: str = "anytime-bandit-lewa", **more: object) -> Agent:
-    return Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner=learner, horizon=1000, name="router", **more)  # type: ignore[arg-type]
+def fresh(learner: str = "anytime-bandit-lewa", **more: Any) -> Agent:
+    made = {"seed": 0, **more}
+    return Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner=learner, horizon=1000, name="router", **made)
 
 
 def live(agent: Agent, rounds: int, seed: int = 0) -> list[Record]:
@@ -88,7 +89,7 @@ def test_the_records_of_a_journal_are_those_that_were_returned(tmp_path: Path) -
 
 def test_a_compact_record_has_about_a_hundred_bytes(tmp_path: Path) -> None:
     labels = [f"provider/model-{n}" for n in range(10)]
-    agent = Agent(labels, [at_most("cost", 0.4), at_most("delay", 0.4)], name="router", journal=tmp_path / "journal")
+    agent = Agent(labels, [at_most("cost", 0.4), at_most("delay", 0.4)], name="router", journal=tmp_path / "journal", seed=0)
     for n in range(200):
         agent.update(agent.pull(), reward=n / 200, cost=0.123456789, delay=0.987654321 / (n + 1))
     lines = (tmp_path / "journal").read_bytes().splitlines()[1:]
@@ -342,7 +343,7 @@ def test_a_record_that_an_earlier_rule_wrote_is_refused_with_the_reason_and_a_re
         path.write_bytes(chained([body, drawn]))
 
     path = tmp_path / "journal"
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], context=[lewa.number("size", (0, 2))], journal=path)
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], context=[lewa.number("size", (0, 2))], journal=path, seed=0)
     agent.pull(context={"size": 1.0})
     agent.stop_journal()
     whole = path.read_bytes()

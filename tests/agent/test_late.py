@@ -129,7 +129,7 @@ def answer_late(agent: Agent, rounds: int, delay: int, vector: bool) -> None:
 @pytest.mark.parametrize("learner", ["lewa", "fixed-share-lewa", "loss-bandit-lewa"])
 def test_the_status_prints_the_bound_for_the_delays_that_happened(learner: str) -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1500, **wish)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1500, **{"seed": 0, **wish})
     answer_late(agent, 1500, 3, vector=learner != "loss-bandit-lewa")
     status, late = agent.status(), agent._state.delays.so_far()
     assert (late.total, late.partners) == (3 * 1500 - 6, 6)
@@ -149,7 +149,10 @@ def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_whe
         "settings": {"delta": 0.01, "mu": 0.05, "eta": 0.01},
     }
     for policy, closes in (("charge", False), ("expire", True)):
-        agent, dice = Agent(["a", "b"], [at_least("c", 0.5)], unanswered=policy, **wish), np.random.default_rng(1)
+        agent, dice = (
+            Agent(["a", "b"], [at_least("c", 0.5)], unanswered=policy, **{"seed": 0, **wish}),
+            np.random.default_rng(1),
+        )
         for t in range(100):
             decision = agent.pull()
             if t % 2:  # the reward never comes
@@ -162,7 +165,7 @@ def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_whe
         assert certificate is not None
         assert certificate.holds
         assert certificate.bound - 25 < certificate.shortfall  # 50 values at the floor are part of it
-    guessed = Agent(["a", "b"], [at_least("c", 0.5)], unanswered={"c": 1.0}, **wish)
+    guessed = Agent(["a", "b"], [at_least("c", 0.5)], unanswered={"c": 1.0}, **{"seed": 0, **wish})
     guessed.update(guessed.pull(), reward=0.5, c=0.0)
     guessed.close(guessed.pull())
     assert guessed.status().constraints[0].certificate is None
@@ -170,7 +173,7 @@ def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_whe
 
 def test_an_answer_that_never_comes_costs_one() -> None:
     def proved(lost: int) -> float:
-        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, unanswered="expire")
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, unanswered="expire", seed=0)
         answer_late(agent, 1500, 0, vector=True)
         for _ in range(lost):
             agent.close(agent.pull())
@@ -182,7 +185,7 @@ def test_an_answer_that_never_comes_costs_one() -> None:
 
 
 def test_segments_are_named_with_what_is_proved_of_each() -> None:
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, seed=0)
     answer_late(agent, 1000, 0, vector=True)
     whole = agent.status().guarantee
     assert agent.status().segments == ()
@@ -208,7 +211,7 @@ def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_d
     wish: dict[str, Any] = {"learner": learner, "horizon": horizon, "learn": "close", "expire_after": 10}
     dice = np.random.default_rng(2)
     values = dice.random((300, 2, 2))
-    agents = [Agent(["a", "b"], [at_least("c", 0.5)], **wish) for _ in range(3)]
+    agents = [Agent(["a", "b"], [at_least("c", 0.5)], **{"seed": 0, **wish}) for _ in range(3)]
     for agent, patience in zip(agents, (0, 3, 9), strict=True):
         waiting: list[Any] = []
         for t in range(300):
@@ -234,7 +237,7 @@ def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_d
 
 def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}, "learn": "close", "expire_after": 5}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=1500, **wish)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=1500, **{"seed": 0, **wish})
     answer_late(agent, 1500, 2, vector=False)
     status = agent.status()
     assert status.guarantee.regret is not None
@@ -243,7 +246,7 @@ def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
     assert agent._state.delays.so_far().most_open == 6
     for wrong, sentence in (("late", "learn must be 'answer' or 'close'"), ("close", "learn='close' needs expire_after")):
         with pytest.raises(ValueError, match=sentence):
-            Agent(["a", "b"], [at_least("c", 0.5)], learn=wrong)
+            Agent(["a", "b"], [at_least("c", 0.5)], learn=wrong, seed=0)
 
 
 def hostile(agent: Agent, rounds: int, floor: float, dice: Any) -> tuple[float, float]:
@@ -298,7 +301,7 @@ def test_from_a_change_on_regret_and_violation_keep_the_bound_of_where_the_learn
 @pytest.mark.parametrize("learner", ["lewa", "loss-bandit-lewa"])
 def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=4000, **wish)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=4000, **{"seed": 0, **wish})
     answer_late(agent, 50, 0, vector=learner == "lewa")
     agent.set_limit("c", 0.4)
     answer_late(agent, 1500, 2, vector=learner == "lewa")
@@ -326,7 +329,7 @@ def test_answers_that_were_open_at_a_change_cost_their_price_and_no_more(learner
         wish = {"settings": {"delta": 10.0}}
 
     def proved(waiting: int) -> tuple[float, Any]:
-        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, **wish)
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, **{"seed": 0, **wish})
         answer_late(agent, 50, 0, vector=learner == "lewa")
         pulled = [agent.pull() for _ in range(waiting)]
         agent.set_limit("c", 0.4)
@@ -366,7 +369,7 @@ def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
         B, A = delayed.full_information(tuned, 3, 200, agent._state.delays.so_far(), 0.0, start)
         assert regret <= B
         assert violation <= sqrt(A * (200 + B))
-    fixed = Agent(list("abc"), [at_least("c", FLOOR)], learner="fixed-share-lewa", horizon=300, settings=steps)
+    fixed = Agent(list("abc"), [at_least("c", FLOOR)], learner="fixed-share-lewa", horizon=300, settings=steps, seed=0)
     fixed.retire_action("a")
     fixed.update(fixed.pull(), reward=[0.5] * 3, c=[0.5] * 3)
     assert "no bound is proved for this learner after such a change" in fixed.status().guarantee.reason
@@ -374,7 +377,7 @@ def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
 
 def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_safe_rounds() -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000, **wish)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000, **{"seed": 0, **wish})
     answer_late(agent, 1500, 3, vector=True)
     status = agent.status()
     assert [item.kind for item in status.guarantees] == ["expected [E V]+", "pathwise", "expected [E V]+"]
@@ -395,7 +398,7 @@ def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_
 
 def test_after_a_shift_no_theorem_is_printed_that_assumes_a_fixed_mean() -> None:
     def shifted(learner: str, quantity: str, vector: bool) -> Any:
-        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=2000)
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=2000, seed=0)
         answer_late(agent, 1000, 0, vector)
         assert agent.status().guarantee.regret is not None
         agent._state.shifts.append(Shift(900, quantity, "a", 0.2, 0.8))
@@ -503,7 +506,7 @@ def test_a_delay_and_an_epsilon_that_are_foreseen_have_a_bound_with_high_probabi
 
 def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> None:
     def chosen(**wish: Any) -> str:
-        return Agent(list("abc"), [at_least("c", FLOOR)], goal="proved", **wish).setup.learner_name
+        return Agent(list("abc"), [at_least("c", FLOOR)], goal="proved", **{"seed": 0, **wish}).setup.learner_name
 
     assert chosen() != "late-bandit-lewa"  # while nothing is late
     assert chosen(settings={"delay": 20}) == "late-bandit-lewa"
@@ -513,7 +516,7 @@ def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> 
 
 @pytest.mark.parametrize("delay", [1, 10])
 def test_with_its_own_tuning_late_bandit_lewa_prints_a_bound_that_says_something(delay: int) -> None:
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="late-bandit-lewa")
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="late-bandit-lewa", seed=0)
     answer_late(agent, 3000, delay, vector=False)
     guarantee = agent.status().guarantee
     assert guarantee.regret is not None

@@ -19,7 +19,7 @@ LINES = [at_least("c", 0.5)]
 
 
 def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
-    agent = Agent(["a", "b"], LINES, learner="late-lewa", settings={"delta": 20.0}, unanswered="expire")
+    agent = Agent(["a", "b"], LINES, learner="late-lewa", settings={"delta": 20.0}, unanswered="expire", seed=0)
     answer_late(agent, 150, 1, vector=True)
     agent.close(agent.pull())
     status, late = agent.status(), agent._state.delays.so_far()
@@ -42,7 +42,9 @@ def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
 
 
 def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for() -> None:
-    agent = Agent(["a", "b"], LINES, learner="late-lewa", settings={"epsilon": 0.1, "delta": 20.0}, unanswered="expire")
+    agent = Agent(
+        ["a", "b"], LINES, learner="late-lewa", settings={"epsilon": 0.1, "delta": 20.0}, unanswered="expire", seed=0
+    )
     answer_late(agent, 400, 1, vector=True)
     agent.close(agent.pull())
     status, late = agent.status(), agent._state.delays.so_far()
@@ -63,7 +65,7 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
 
 def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() -> None:
     settings = {"epsilon": 0.1, "delay": 1}
-    agent = Agent(["a", "b"], LINES, learner="late-lewa-ix", horizon=400, settings=settings, unanswered="expire")
+    agent = Agent(["a", "b"], LINES, learner="late-lewa-ix", horizon=400, settings=settings, unanswered="expire", seed=0)
     answer_late(agent, 399, 1, vector=False)
     before = float(agent._state.driver.multiplier[0])
     decision = agent.pull()
@@ -92,7 +94,9 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
 
 def test_late_loss_bandit_lewa_prints_its_bound_for_any_arrivals_at_the_delays_that_happened() -> None:
     settings = {"delay": 1}
-    agent = Agent(["a", "b"], LINES, learner="late-loss-bandit-lewa", horizon=400, settings=settings, unanswered="expire")
+    agent = Agent(
+        ["a", "b"], LINES, learner="late-loss-bandit-lewa", horizon=400, settings=settings, unanswered="expire", seed=0
+    )
     answer_late(agent, 399, 1, vector=False)
     agent.close(agent.pull())
     status, late, learner = agent.status(), agent._state.delays.so_far(), agent.setup.learner
@@ -135,7 +139,7 @@ def test_the_state_of_these_learners_follows_masks_ranges_and_new_actions(learne
 
 def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> None:
     settings = {"epsilon": 0.1, "eta": 0.01, "delta": 0.2, "mu": 0.05}
-    agent = Agent(["a", "b"], LINES, learner="lewa", horizon=400, settings=settings)
+    agent = Agent(["a", "b"], LINES, learner="lewa", horizon=400, settings=settings, seed=0)
     answer_late(agent, 400, 1, vector=True)
     probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
     assert probable.kind == "high probability"
@@ -157,7 +161,7 @@ def test_lewa_says_why_it_has_no_late_bound_with_high_probability(name: str) -> 
 def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:
     bounds = []
     for name, settings in (("Th7", {"delta": 60.0}), ("Th8", {"delta": 60.0, "any_arrivals": 1})):
-        agent = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings=settings)
+        agent = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings=settings, seed=0)
         answer_late(agent, 300, 1, vector=False)
         statement = agent.status().guarantee
         assert statement.source == f"Late BanditLEWA, late answers ({name})"
@@ -172,7 +176,7 @@ def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> No
 
 
 def test_the_bound_of_any_arrivals_is_the_formula() -> None:
-    agent = Agent(["a", "b", "c"], LINES, learner="late-bandit-lewa", settings={"any_arrivals": 1})
+    agent = Agent(["a", "b", "c"], LINES, learner="late-bandit-lewa", settings={"any_arrivals": 1}, seed=0)
     learner: Any = agent.setup.learner
     T, K, D, G, e, o, delta = 10**6, 3, 2 * 10**6, 9, 7, 4, learner.delta
     S, c, y = 0.5 * sqrt(T) / delta, sqrt(4 * sqrt(2) * np.log(K)), e / delta
@@ -199,7 +203,7 @@ def test_one_very_late_answer_is_named_as_the_reason_for_a_trivial_bound() -> No
 
 def test_without_a_horizon_the_choice_for_late_answers_with_full_information_is_late_lewa() -> None:
     assert choose_for_late_answers("full", 10, None, 0.6, delay=20).name == "late-lewa"
-    agent = Agent(["a", "b"], LINES, feedback="full", goal="proved", settings={"delay": 5})
+    agent = Agent(["a", "b"], LINES, feedback="full", goal="proved", settings={"delay": 5}, seed=0)
     assert agent.setup.learner_name == "late-lewa"
 
 
@@ -213,7 +217,7 @@ def test_with_shares_beside_the_play_the_bound_holds_against_plays_that_contain_
     steps: dict[str, Any] = {"settings": {"delta": 20.0}}
     if learner != "late-lewa":
         steps = {"horizon": 300, "settings": {"eta": 0.05, "delta": 0.5, "mu": 0.3}}
-    dice, agent = np.random.default_rng(1), Agent(list("abc"), LINES, learner=learner, **steps)
+    dice, agent = np.random.default_rng(1), Agent(list("abc"), LINES, learner=learner, **{"seed": 0, **steps})
     if exposure < 1:
         agent.set_fallback("a")
         agent.set_exposure(exposure)
@@ -244,11 +248,11 @@ def test_with_shares_beside_the_play_the_bound_holds_against_plays_that_contain_
 
 
 def test_where_nothing_is_proved_with_shares_the_status_says_why() -> None:
-    agent = Agent(["a", "b"], LINES, learner="lewa-ix", horizon=3000)
+    agent = Agent(["a", "b"], LINES, learner="lewa-ix", horizon=3000, seed=0)
     agent.set_share("a", 0.1)
     answer_late(agent, 50, 0, vector=False)
     assert "minimum shares or an exposure are added to its play" in agent.status().guarantee.reason
-    bandit = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings={"delta": 60.0})
+    bandit = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings={"delta": 60.0}, seed=0)
     bandit.set_share("a", 0.1)
     answer_late(bandit, 200, 0, vector=False)
     assert bandit.status().guarantee.regret is not None
@@ -260,6 +264,6 @@ def test_where_nothing_is_proved_with_shares_the_status_says_why() -> None:
 
 
 def test_the_metrics_of_a_named_agent_have_its_name() -> None:
-    agent = Agent(["a", "b"], LINES, name="router")
+    agent = Agent(["a", "b"], LINES, name="router", seed=0)
     assert 'lewa_decisions_total{agent="router"} 0' in agent.status().metrics()
     assert 'lewa_decisions_total{agent="other"} 0' in agent.status().metrics("other")

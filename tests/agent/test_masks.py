@@ -143,7 +143,7 @@ def test_an_action_that_sleeps_keeps_its_share(name: str) -> None:
 @pytest.mark.parametrize("alone", ["a", "b", "c"])
 def test_an_answer_of_the_only_action_there_is_takes_no_share_from_those_that_sleep(name: str, alone: str) -> None:
     """The step of the weights was read off an action that slept: 0 where it had no losses, and unknown shares fell to 0."""
-    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500)
+    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500, seed=0)
     for n in range(6):
         early = agent.pull()
         agent.update(agent.pull(available=[alone]), reward=0.24, cost=0.44)
@@ -156,7 +156,7 @@ def test_an_answer_of_the_only_action_there_is_takes_no_share_from_those_that_sl
 
 @pytest.mark.parametrize("name", ["anytime-bandit-lewa", "late-bandit-lewa", "exp-bandit-lewa"])
 def test_the_weights_of_losses_have_one_step_after_a_mask_too(name: str) -> None:
-    agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500), np.random.default_rng(1)
+    agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500, seed=0), np.random.default_rng(1)
     for n in range(60):
         decision = agent.pull(available=["a", "b"] if n % 3 == 2 else None)
         agent.update(decision, reward=0.1 if decision.action == "c" else float(dice.random()), cost=float(dice.random()))
@@ -169,7 +169,7 @@ def test_the_weights_of_losses_have_one_step_after_a_mask_too(name: str) -> None
 
 
 def test_an_unknown_action_loses_its_first_share_slowly_and_not_all_of_it() -> None:
-    agent = Agent(["a", "b", "c"], [at_most("cost", 0.4)], learner="loss-bandit-lewa", horizon=1000)
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.4)], learner="loss-bandit-lewa", horizon=1000, seed=0)
     shares = []
     for _ in range(250):
         agent.update(agent.pull(available=["a", "b"]), reward=0.5, cost=0.4)
@@ -223,7 +223,7 @@ def test_weights_that_are_summed_in_a_tree_are_hidden_too() -> None:
 
 @pytest.mark.parametrize("name", ["auto", "loss-bandit-lewa", "lewa-ucb"])
 def test_a_late_answer_is_learned_among_the_actions_that_were_there(name: str) -> None:
-    agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500), np.random.default_rng(3)
+    agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500, seed=0), np.random.default_rng(3)
     records: list[Record] = []
     for t in range(60):
         records.append(agent.pull(available=["a", "b"] if t % 2 else None))
@@ -232,7 +232,7 @@ def test_a_late_answer_is_learned_among_the_actions_that_were_there(name: str) -
             records.append(agent.update(t - 9, reward=reward, cost=cost))
         if t == 30:
             agent = Agent.restore(agent.snapshot())
-    twin = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500).replay(records)
+    twin = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500, seed=0).replay(records)
     assert twin.snapshot() == agent.snapshot()
     twin.update_many([(n, {"reward": 0.5, "cost": 0.2}) for n in range(52, 60)])
     for n in range(52, 60):
@@ -241,7 +241,7 @@ def test_a_late_answer_is_learned_among_the_actions_that_were_there(name: str) -
 
 
 def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line() -> None:
-    agent = Agent(["dear", "cheap", "new"], [at_most("cost", 0.4)], learner="lewa-ix", horizon=500)
+    agent = Agent(["dear", "cheap", "new"], [at_most("cost", 0.4)], learner="lewa-ix", horizon=500, seed=0)
     for _ in range(60):
         decision = agent.pull()
         agent.update(decision, reward=0.5, cost=0.9 if decision.action == "dear" else 0.1)
@@ -256,17 +256,17 @@ def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line()
     assert Agent.restore(agent.snapshot()).status().warnings == agent.status().warnings
     agent.pull(available=["dear", "cheap"])
     assert codes() == []
-    known = Agent(["dear", "cheap"], [at_most("cost", 0.4)], expected={"cost": [0.9, 0.1]})
+    known = Agent(["dear", "cheap"], [at_most("cost", 0.4)], expected={"cost": [0.9, 0.1]}, seed=0)
     known.pull(available=["dear"])
     assert [warning.code for warning in known.status().warnings] == ["masked-infeasible"]
-    unknown = Agent(["x", "y"], [at_most("cost", 0.4)])
+    unknown = Agent(["x", "y"], [at_most("cost", 0.4)], seed=0)
     unknown.pull(available=["x"])
     assert not unknown.status().warnings
 
 
 @pytest.mark.parametrize("name", ["auto", "bandit-op-ewa", "lewa-ix", "lewa-ucb", "loss-bandit-lewa"])
 def test_an_added_action_has_its_share_and_comes_back_with_it(name: str) -> None:
-    agent, dice = Agent(["a", "b"], [at_most("cost", 0.4)], learner=name, horizon=1000), np.random.default_rng(4)
+    agent, dice = Agent(["a", "b"], [at_most("cost", 0.4)], learner=name, horizon=1000, seed=0), np.random.default_rng(4)
 
     def answer(rounds: int, available: list[str] | None) -> None:
         for _ in range(rounds):

@@ -71,7 +71,7 @@ def test_functions_columns_and_models_are_the_same_advice() -> None:
     assert all(decision == decisions[0] for decision in decisions)
     assert decisions[0].features == (0.0, 1.0)
     assert make().pull(context=context, advice={"long": "small"}).features == (1.0, 0.0, 0.1, 0.9)
-    assert repr(named) == "<Agent: 2 actions, cost at most 0.4; anytime-exp4-lewa, 1 policies; 1 decisions>"
+    assert repr(named) == "<Agent: 2 actions, cost at most 0.4; anytime-exp4-lewa, 1 policies; 1 decisions; seed 3>"
 
 
 @pytest.mark.parametrize("late", [0, 30])
@@ -113,7 +113,7 @@ def test_unanswered_decisions_are_charged_as_those_of_an_agent_without_context()
 
 
 def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
-    agent, plain = make(), lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4))
+    agent, plain = make(), lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4), seed=0)
     run(agent, 10)
     before = agent.snapshot()
     wrong_kind: Any = [1, 2]

@@ -15,7 +15,7 @@ LIMIT = at_most("cost", 0.1, range=(0, 0.2))
 
 def reserving(learner: str = "late-loss-bandit-lewa", **more: Any) -> Agent:
     wish: dict[str, Any] = {"horizon": 400, "expected": EXPECTED, "settings": {"reserve": 1, "delay": 1}}
-    return Agent(ACTIONS, [LIMIT], learner=learner, unanswered="expire", **{**wish, **more})
+    return Agent(ACTIONS, [LIMIT], learner=learner, unanswered="expire", **{"seed": 0, **wish, **more})
 
 
 def bills(agent: Agent, rounds: int, delay: int, seed: int = 3) -> None:
@@ -65,7 +65,7 @@ def test_the_status_prints_the_bound_at_the_errors_of_the_expected_values_so_far
 
 @pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-bandit-lewa", "late-bandit-lewa"])
 def test_without_reserves_the_learners_for_late_answers_have_a_certificate_too(learner: str) -> None:
-    agent = Agent(ACTIONS, [LIMIT], learner=learner, horizon=400, unanswered="expire")
+    agent = Agent(ACTIONS, [LIMIT], learner=learner, horizon=400, unanswered="expire", seed=0)
     for seed in range(5):
         bills(agent, 20, 3, seed)
         agent.close(agent.pull())
@@ -77,7 +77,7 @@ def test_without_reserves_the_learners_for_late_answers_have_a_certificate_too(l
 
 
 def test_with_full_information_the_queue_is_a_certificate() -> None:
-    agent = Agent(ACTIONS, [LIMIT], learner="late-lewa")
+    agent = Agent(ACTIONS, [LIMIT], learner="late-lewa", seed=0)
     waiting = []
     for _ in range(40):
         waiting.append(agent.pull())

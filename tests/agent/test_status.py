@@ -250,7 +250,7 @@ def test_a_limit_that_every_action_meets_is_not_called_near(
 ) -> None:
     """All actions cost 0.36 to 0.39 of 0.4: nothing has to be learned to keep it. Of 0.9 there is something to learn."""
     third = 1 - third if sense is at_least and third > 0.5 else third
-    agent = Agent(["a", "b", "c"], [sense("value", limit)], learner="anytime-bandit-lewa")
+    agent = Agent(["a", "b", "c"], [sense("value", limit)], learner="anytime-bandit-lewa", seed=0)
     for n in range(300):
         decision = agent.pull()
         value = {"a": 0.37, "b": 0.38, "c": third}[str(decision.action)]
@@ -264,7 +264,7 @@ def test_a_horizon_that_has_passed_is_warned_of() -> None:
 
 
 def test_decisions_without_an_answer_are_warned_of() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], max_pending=5)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], max_pending=5, seed=0)
     for _ in range(10):
         agent.pull()
     assert "5 of 10 decisions were not answered in full: see max_pending and expire_after" in agent.status().warnings
@@ -290,7 +290,7 @@ def test_a_suggested_range_holds_what_was_seen(
 
 
 def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved")
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", seed=0)
     for value in (1e308, -1e308, 5e-324):
         agent.update(agent.pull(), reward=value, cost=value)
     pattern = agent.pull()
@@ -304,7 +304,7 @@ def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -
 
 
 def test_what_is_open_is_reserved_at_what_it_is_expected_to_have() -> None:
-    agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))], goal="proved")
+    agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))], goal="proved", seed=0)
     agent.pull()
     assert agent.status().constraints[0].reserved == 10  # nothing is known: the worst
     agent.update(1, reward=0.5, cost=2)
@@ -317,7 +317,7 @@ def test_what_is_open_is_reserved_at_what_it_is_expected_to_have() -> None:
 
 
 def test_a_status_is_text_and_json() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4), at_least("share", 0.1)])
+    agent = Agent(["a", "b"], [at_most("cost", 0.4), at_least("share", 0.1)], seed=0)
     assert str(agent.status()).splitlines()[0] == "0 decisions by squarecb-lewa: none yet"
     agent.update(agent.pull(), reward=0.5, cost=0.3)
     text = str(agent.status())
@@ -330,14 +330,19 @@ def test_a_status_is_text_and_json() -> None:
     assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"].startswith("its constants were chosen by measurements, and no bound on regret")
     least = "(nothing proved; anytime-bandit-lewa has the least bound)"
-    assert repr(agent) == f"<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa {least}; 1 decisions>"
+    assert (
+        repr(agent)
+        == f"<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa {least}; 1 decisions; seed 0>"
+    )
 
 
 @pytest.mark.plain
 def test_the_learner_with_the_least_bound_is_named_beside_one_that_measurements_chose() -> None:
     wishes: list[dict[str, Any]] = [{}, {"feedback": "full"}, {"horizon": 5000}, {"context": [lewa.number("size", (0, 1))]}]
     for wish in wishes:
-        chosen, proved = (Agent(["a", "b"], [at_most("cost", 0.4)], goal=goal, **wish) for goal in ("practice", "proved"))
+        chosen, proved = (
+            Agent(["a", "b"], [at_most("cost", 0.4)], goal=goal, **{"seed": 0, **wish}) for goal in ("practice", "proved")
+        )
         name = proved.setup.learner_name
         assert chosen.status().least_bound.split()[0] == name
         assert chosen.status().plain()["least_bound"] == chosen.status().least_bound

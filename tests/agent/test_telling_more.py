@@ -87,7 +87,7 @@ def test_a_linear_program_on_known_prices_keeps_the_limit_from_the_first_decisio
     """Without prices it tries every action first, also one that costs far more than the limit."""
     _, price, limit = WORLDS["a bad one is dear"]
     line = [lewa.at_most("cost", limit)]
-    plain, told = (lewa.Agent([0, 1, 2, 3], line, learner=learner, expected=e) for e in (None, {"cost": price}))
+    plain, told = (lewa.Agent([0, 1, 2, 3], line, learner=learner, expected=e, seed=0) for e in (None, {"cost": price}))
     assert float(np.dot(plain.pull().play, price)) > 1.4 * limit
     assert float(np.dot(told.pull().play, price)) <= limit + 1e-3
     assert not told.status().warnings
@@ -97,18 +97,18 @@ def test_a_linear_program_on_known_prices_keeps_the_limit_from_the_first_decisio
 def test_the_learners_of_auto_start_from_what_is_expected() -> None:
     for feedback in ("bandit", "full"):
         told = {"reward": [0.2, 0.9, 0.2], "cost": [0.1, 0.3, 0.9]}
-        agent = lewa.Agent(["a", "b", "c"], [lewa.at_most("cost", 0.4)], feedback=feedback, expected=told)
+        agent = lewa.Agent(["a", "b", "c"], [lewa.at_most("cost", 0.4)], feedback=feedback, expected=told, seed=0)
         play = agent.pull().play
         assert play[1] > 0.5
         assert not [text for text in agent.status().warnings if "expected" in text]
-        agent = lewa.Agent(["c", "b", "a"], [lewa.at_most("cost", 0.4)], feedback=feedback)
+        agent = lewa.Agent(["c", "b", "a"], [lewa.at_most("cost", 0.4)], feedback=feedback, seed=0)
         assert agent.pull().play == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("learner", ["paced-hedge", "ucb-lp", "thompson-lp"])
 def test_an_agent_that_was_saved_before_there_were_expectations_goes_on(learner: str) -> None:
-    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)], learner=learner)
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)], learner=learner, seed=0)
     saved = agent.snapshot()
     del saved["setup"]["learner"]["prior"]
     again = lewa.Agent.restore(saved)

@@ -142,7 +142,7 @@ def test_b4_a_new_limit_is_kept_and_one_that_was_edited_in_is_refused() -> None:
 @pytest.mark.parametrize("learner", ["auto", "hp-bandit-lewa"])
 @pytest.mark.parametrize("K", [10, 8])
 def test_b4_a_record_of_another_number_of_actions_is_refused_in_those_words(learner: str, K: int) -> None:
-    nine, other = (Agent(range(k), [at_most("cost", 0.4)], learner=learner, horizon=9) for k in (9, K))
+    nine, other = (Agent(range(k), [at_most("cost", 0.4)], learner=learner, horizon=9, seed=0) for k in (9, K))
     with pytest.raises(UnknownError, match=f"another number of actions: it has 9, this agent {K}"):
         other.apply(nine.pull())
 
@@ -170,7 +170,7 @@ def test_s6_no_answer_is_booked_by_another_worker(by: str) -> None:
 @pytest.mark.compiled
 def test_s7_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
     """24,000 decisions of eight threads ended in `records go in order`; here there is a snapshot in the middle too."""
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], journal=tmp_path / "journal", sync="never", max_pending=20_000)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], journal=tmp_path / "journal", sync="never", max_pending=20_000, seed=0)
     each = 3000 if HUNT else 900
 
     def call(seed: int) -> None:
@@ -288,7 +288,12 @@ def test_s8_a_running_agent_reports_a_doubling_within_a_few_hundred_queries(acti
 
 def test_s9_with_two_requests_in_flight_something_is_proved() -> None:
     agent = Agent(
-        ["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=3000, settings={"delta": 0.3, "eta": 0.02}
+        ["a", "b"],
+        [at_least("c", 0.5)],
+        learner="loss-bandit-lewa",
+        horizon=3000,
+        settings={"delta": 0.3, "eta": 0.02},
+        seed=0,
     )
     waiting: list[Any] = []
     for n in range(3000):
@@ -307,7 +312,7 @@ def test_s9_with_two_requests_in_flight_something_is_proved() -> None:
 @pytest.mark.parametrize("more", [{}, {"settings": {"delay": 20}}])
 def test_s9_the_status_names_a_learner_whose_theorem_covers_late_answers(more: dict[str, Any]) -> None:
     """In a service every answer is late, and nothing was ever proved: now it says with which learner something is."""
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", **more)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", **{"seed": 0, **more})
     waiting = agent.pull_many(2)
     for _ in range(1000):
         waiting.append(agent.pull())
@@ -323,13 +328,13 @@ def test_s9_the_status_names_a_learner_whose_theorem_covers_late_answers(more: d
 
 def test_s11_a_name_that_promises_what_is_not_there_is_refused_or_warned_of() -> None:
     with pytest.raises(ValueError, match="bandit-safe-mixing needs an action that is known to be safe"):
-        Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-safe-mixing", horizon=321)
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-lewa+tightened", horizon=321)
+        Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-safe-mixing", horizon=321, seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-lewa+tightened", horizon=321, seed=0)
     assert [warning.code for warning in agent.status().warnings] == ["no-effect"]
 
 
 def test_m5_a_timer_closes_what_no_answer_came_to() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], unanswered={"reward": 0})
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], unanswered={"reward": 0}, seed=0)
     started = {agent.pull().id: now for now in (0.0, 10.0, 55.0)}  # minutes
     for number, began in list(started.items()):
         if 60.0 - began > 30.0:
@@ -339,8 +344,8 @@ def test_m5_a_timer_closes_what_no_answer_came_to() -> None:
 
 def test_m6_a_learner_that_sees_every_action_says_so_before_the_first_answer() -> None:
     with pytest.raises(ValueError, match="lewa needs feedback='full'"):
-        Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", feedback="bandit", horizon=100)
-    warnings = Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", horizon=100).status().warnings
+        Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", feedback="bandit", horizon=100, seed=0)
+    warnings = Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", horizon=100, seed=0).status().warnings
     assert [warning.code for warning in warnings] == ["no-effect"]
 
 
@@ -350,7 +355,7 @@ def test_m7_an_agent_takes_a_learner_of_ones_own(tmp_path: Path, monkeypatch: py
         "    compiled = False\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="mine_of_trials:Mine")
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="mine_of_trials:Mine", seed=0)
     agent.update(agent.pull(), reward=0.5, cost=0.3)
     assert isinstance(agent.setup.learner, Learner)
     assert type(agent.setup.learner).__name__ == "Mine"
@@ -358,14 +363,14 @@ def test_m7_an_agent_takes_a_learner_of_ones_own(tmp_path: Path, monkeypatch: py
 
 
 def test_m8_a_decision_shows_its_play_and_no_bytes() -> None:
-    decision = Agent(["a", "b"], [at_most("cost", 0.4)]).pull()
+    decision = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0).pull()
     assert "bytes" not in repr(decision)
     assert "b'" not in repr(decision)
     assert decision.plain()["play"] == list(decision.play) == [0.5, 0.5]
 
 
 def test_m9_open_is_a_number_and_no_verdict() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)])
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0)
     agent.pull()
     status = agent.status()
     assert status.open == 1
@@ -393,7 +398,7 @@ def test_m10_neither_a_status_nor_the_lock_of_a_save_walks_over_open_decisions()
         assert agent.status().open >= 2000
         return count
 
-    few, many = (Agent(["a", "b"], [at_most("cost", 0.4)], max_pending=200_000) for _ in range(2))
+    few, many = (Agent(["a", "b"], [at_most("cost", 0.4)], max_pending=200_000, seed=0) for _ in range(2))
     for agent, waiting in ((few, 2000), (many, 100_000)):
         agent.update(agent.pull(), reward=0.5, cost=0.3)
         agent.pull_many(waiting)

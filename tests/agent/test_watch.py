@@ -33,7 +33,7 @@ def test_a_change_of_verdict_is_called_back_once_and_outside_of_the_lock(caplog:
     def page(change: VerdictChange) -> None:
         seen.append((change, agent.status().constraints[0].verdict))  # the lock is free, or this would wait for ever
 
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router", on_verdict=page)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router", on_verdict=page, seed=0)
     with caplog.at_level(logging.INFO, logger="lewa.agent"):
         spend(agent, [0.2] * 400)
         spend(agent, [0.9] * 1200)
@@ -49,7 +49,7 @@ def test_a_change_of_verdict_is_called_back_once_and_outside_of_the_lock(caplog:
 
 def test_many_answers_at_once_are_looked_at_too() -> None:
     seen: list[VerdictChange] = []
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=seen.append)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=seen.append, seed=0)
     agent.update_many([(decision, {"reward": 0.5, "cost": 0.1}) for decision in agent.pull_many(500)])
     assert [change.after for change in seen] == ["kept"]
     again = Agent.restore(agent.snapshot())
@@ -62,17 +62,17 @@ def test_a_callback_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) 
     def broken(change: VerdictChange) -> None:
         raise RuntimeError("no network")
 
-    agent, quiet = (Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=call) for call in (broken, None))
+    agent, quiet = (Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=call, seed=0) for call in (broken, None))
     spend(agent, [0.1] * 300)
     spend(quiet, [0.1] * 300)
     assert agent.snapshot() == quiet.snapshot()
     assert "no network" in caplog.text
     with pytest.raises(ValueError, match="on_verdict must be a function of one change, got 3"):
-        Agent(["a"], [at_most("cost", 0.4)], on_verdict=3)  # type: ignore[arg-type]
+        Agent(["a"], [at_most("cost", 0.4)], on_verdict=3, seed=0)  # type: ignore[arg-type]
 
 
 def test_changes_and_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router")
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router", seed=0)
     with caplog.at_level(logging.INFO, logger="lewa.agent"):
         agent.set_limit("cost", 0.5, who="ops", why="new terms")
         spend(agent, [0.3, 2.0])
@@ -86,7 +86,7 @@ def test_changes_and_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_line_of_a_log_leaves_the_conditions_out() -> None:
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=400)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=400, seed=0)
     for _ in range(400):
         agent.update(agent.pull(), reward=[0.5, 0.6], c=[0.7, 0.4])
     status = agent.status()
@@ -96,11 +96,13 @@ def test_a_line_of_a_log_leaves_the_conditions_out() -> None:
         assert condition in status.conditions
     assert status.promise_is in status.conditions
     assert json.loads(json.dumps(status.plain()))["conditions"] == status.conditions
-    assert Agent(["a"], [at_least("c", 0.5)]).status().conditions == ""
+    assert Agent(["a"], [at_least("c", 0.5)], seed=0).status().conditions == ""
 
 
 def test_metrics_are_what_prometheus_reads() -> None:
-    agent = Agent(["small", "large"], [at_most("cost", 0.4), at_least("quality", 0.5)], safe="small", name='a "b"\\c\n')
+    agent = Agent(
+        ["small", "large"], [at_most("cost", 0.4), at_least("quality", 0.5)], safe="small", name='a "b"\\c\n', seed=0
+    )
     for n in range(50):
         agent.update(agent.pull(), reward=0.5, cost=0.01 * n, quality=0.7)
     agent.pull()
@@ -184,26 +186,26 @@ def test_a_change_of_prices_is_found_within_a_few_hundred_decisions(before: floa
 @pytest.mark.parametrize("learner", ["safe-mixing", "bandit-safe-mixing"])
 def test_a_safe_learner_without_a_safe_action_is_refused(learner: str) -> None:
     with pytest.raises(ValueError, match=f"{learner} needs an action that is known to be safe"):
-        Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000)
-    Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, settings={"safe": 1, "margin": 0.1})
+        Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, seed=0)
+    Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, settings={"safe": 1, "margin": 0.1}, seed=0)
 
 
 def test_a_wrapper_that_raises_no_limit_is_warned_of() -> None:
     made: dict[str, Any] = {"learner": "lewa+tightened", "horizon": 100}
-    (warning, _) = Agent(["a", "b"], [at_least("c", 0.5)], **made).status().warnings
+    (warning, _) = Agent(["a", "b"], [at_least("c", 0.5)], **{"seed": 0, **made}).status().warnings
     assert warning.code == "no-effect"
     assert warning.startswith("lewa+tightened has slack 0 and plays as lewa does")
-    (feedback,) = Agent(["a", "b"], [at_least("c", 0.5)], settings={"slack": 0.1}, **made).status().warnings
+    (feedback,) = Agent(["a", "b"], [at_least("c", 0.5)], settings={"slack": 0.1}, **{"seed": 0, **made}).status().warnings
     assert feedback.startswith("lewa+tightened has full information")
 
 
 def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
     limit = [at_least("c", 0.5)]
     with pytest.raises(ValueError, match="lewa needs feedback='full', got feedback='bandit'"):
-        Agent(["a", "b"], limit, learner="lewa", feedback="bandit", horizon=100)
+        Agent(["a", "b"], limit, learner="lewa", feedback="bandit", horizon=100, seed=0)
     with pytest.raises(ValueError, match="bandit-lewa needs feedback='bandit', got feedback='full'"):
-        Agent(["a", "b"], limit, learner="bandit-lewa", feedback="full", horizon=100)
-    agent = Agent(["a", "b"], limit, learner="lewa", horizon=100)
+        Agent(["a", "b"], limit, learner="bandit-lewa", feedback="full", horizon=100, seed=0)
+    agent = Agent(["a", "b"], limit, learner="lewa", horizon=100, seed=0)
     (warning,) = agent.status().warnings
     assert warning.code == "no-effect"
     assert warning.startswith("lewa has full information: an answer needs one value per action")
@@ -212,7 +214,7 @@ def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
 
 
 def test_a_verdict_is_never_blind_and_the_side_is_that_of_the_plain_average() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4), at_least("quality", 0.5)])
+    agent = Agent(["a", "b"], [at_most("cost", 0.4), at_least("quality", 0.5)], seed=0)
     for n in range(2000):
         agent.update(agent.pull(), reward=0.5, cost=5.0 if n % 10 == 0 else 0.6, quality=-3.0 if n % 10 == 0 else 0.3)
     cost, quality = agent.status().constraints
@@ -230,7 +232,7 @@ def test_after_a_change_the_verdict_is_about_the_limits_that_were_in_force() -> 
     """A lower limit called back "missed" at once, and stayed so 20,000 decisions later with the new limit kept."""
     for cost, verdict in ((0.1, "kept"), (0.3, "missed")):
         changes: list[VerdictChange] = []
-        agent = Agent(["x"], [at_most("cost", 0.4)], on_verdict=changes.append)
+        agent = Agent(["x"], [at_most("cost", 0.4)], on_verdict=changes.append, seed=0)
         for _ in range(300):
             agent.update(agent.pull(), reward=0.5, cost=0.35)
         assert agent.status().lines[0].verdict == "kept"
@@ -252,7 +254,7 @@ def test_after_a_change_the_verdict_is_about_the_limits_that_were_in_force() -> 
 
 
 def test_metrics_have_a_number_for_each_code_of_a_warning() -> None:
-    agent = Agent(["x"], [at_most("cost", 0.4)], learner="bandit-lewa", horizon=100)
+    agent = Agent(["x"], [at_most("cost", 0.4)], learner="bandit-lewa", horizon=100, seed=0)
     agent.update(agent.pull(), reward=0.5, cost=1.5)
     text, codes = agent.status().metrics("r"), {warning.code for warning in agent.status().warnings}
     assert codes <= set(CODES)
@@ -304,12 +306,12 @@ NOTHING_TO_DO: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("told", "sentence"), NOTHING_TO_DO)
 def test_a_setting_that_would_do_nothing_is_refused(told: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        Agent(["a", "b"], [at_most("cost", 0.4)], **told)
+        Agent(["a", "b"], [at_most("cost", 0.4)], **{"seed": 0, **told})
 
 
 def test_expected_values_that_the_learner_does_not_start_from_are_warned_of() -> None:
     for learner, codes in (("auto", []), ("lewa-ix", ["no-effect"]), ("anytime-bandit-lewa", ["no-effect"])):
-        agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=learner, horizon=9, expected={"cost": [0.1, 0.9]})
+        agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=learner, horizon=9, expected={"cost": [0.1, 0.9]}, seed=0)
         assert [warning.code for warning in agent.status().warnings] == codes
 
 
@@ -339,7 +341,7 @@ def test_the_codes_of_warnings_are_in_one_table_and_in_the_metrics() -> None:
 
 @pytest.mark.parametrize("cost", [0.7, 3.0])
 def test_a_file_without_the_spread_of_unclipped_values_still_has_a_band(cost: float) -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)])
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0)
     for n in range(400):
         agent.update(agent.pull(), reward=0.5, cost=cost if n % 2 else 0.3)
     plain = agent.snapshot()

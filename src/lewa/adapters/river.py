@@ -72,7 +72,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         reward_range: tuple[float, float] = (0, 1),
         horizon: int | None = None,
         learner: str = "auto",
-        seed: int = 0,
+        seed: int | None = None,
         settings: Mapping[str, float] | None = None,
         known: Mapping[str, Sequence[float]] | None = None,
         context: Column | Sequence[Column] | None = None,

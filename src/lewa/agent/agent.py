@@ -1,6 +1,7 @@
 """An agent: a learner in an application, in the application's units."""
 
 import os
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
 from lewa.agent import arguments, contexts, setup
@@ -45,8 +46,9 @@ class Agent(ChangeMethods, AgentCore):
     learner : str
         A name in `lewa.learners.ALL`, or "auto": the choice of `lewa.choice.choose_learner` for the goal.
         NAME+governed is NAME with a governor, which learns what is safe if no safe action is named.
-    seed : int
-        The seed of the draws.
+    seed : int, optional
+        The seed of the draws. If it is left out, it is drawn at random, so that two agents do not draw the same actions. The
+        setup, a snapshot and the journal record it.
     goal : "practice" or "proved"
         For "auto": the learner that did best on real data, or the learner with the smallest proved bound.
     settings : mapping, optional
@@ -123,7 +125,7 @@ class Agent(ChangeMethods, AgentCore):
         reward_range: tuple[float, float] = (0, 1),
         horizon: float | None = None,
         learner: str = "auto",
-        seed: int = 0,
+        seed: int | None = None,
         *,
         settings: Mapping[str, object] | None = None,
         feedback: str | None = None,
@@ -175,7 +177,7 @@ class Agent(ChangeMethods, AgentCore):
                     horizon=rounds,
                     learner_name=learner_name,
                     learner=tuned,
-                    seed=seed,
+                    seed=secrets.randbits(32) if seed is None else seed,
                     max_pending=max_pending,
                     expire_after=expire_after,
                     unanswered=arguments.as_policy(unanswered, names),
@@ -204,7 +206,8 @@ class Agent(ChangeMethods, AgentCore):
 
     def __repr__(self) -> str:
         constraints, learner = ", ".join(map(str, self.setup.constraints)), self.setup.describe_learner()
-        return f"<Agent: {len(self._actions)} actions, {constraints}; {learner}; {self._state.rounds} decisions>"
+        made = f"{self._state.rounds} decisions; seed {self.setup.seed}"
+        return f"<Agent: {len(self._actions)} actions, {constraints}; {learner}; {made}>"
 
     def bind_policies(self, policies: Mapping[str, Policy]) -> None:
         """Set the policies of an agent that was loaded or opened; functions and models are not saved.

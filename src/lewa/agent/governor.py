@@ -45,7 +45,7 @@ class Governor:
     >>> import lewa
     >>> limit = lewa.at_most("cost", 0.002, range=(0, 0.01))
     >>> governor = lewa.Governor("small", sure={"cost": 0.001}, debt={"cost": 0.05})
-    >>> agent = lewa.Agent(["small", "large"], [limit], governor=governor)
+    >>> agent = lewa.Agent(["small", "large"], [limit], governor=governor, seed=0)
     >>> agent.status().governor.bounds  # the debt of the cost never exceeds it, on every path
     (0.05,)
     """

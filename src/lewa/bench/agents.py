@@ -11,7 +11,7 @@ COST = 0.015  # of every decision, below the limit
 
 def new_agent(actions: int) -> agents.Agent:
     """Return an agent in the user's units, with the learner that it takes by itself."""
-    return agents.Agent(range(actions), [agents.at_most("cost", 0.02, range=(0, 0.05))])
+    return agents.Agent(range(actions), [agents.at_most("cost", 0.02, range=(0, 0.05))], seed=0)
 
 
 def pull_and_update(actions: int, rounds: int) -> Callable[[], int]:

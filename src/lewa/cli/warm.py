@@ -35,7 +35,7 @@ def warm(
             feedback = feedback_kind(learners.find(name)).observes
             known = learners.settings_of(name.removesuffix("+governed"))  # an agent has the governor itself
             settings = {"safe": 0, "margin": 0.1} if "margin" in known else {}
-            agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, settings=settings, horizon=10)
+            agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, settings=settings, horizon=10, seed=0)
             decision = agent.pull()
             values = {"reward": [1.0, 0.0], "cost": [0.5, 0.5]} if feedback == "full" else {"reward": 1.0, "cost": 0.5}
             agent.update(decision, **values)
