@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, Decision, Feedback, UnknownError
-from lewa.agent.records import Record
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import BanditLewa, make
 
@@ -605,13 +604,14 @@ def test_a_seed_that_is_left_out_is_drawn_and_recorded(tmp_path: Path) -> None:
     seeds = {new().setup.seed for _ in range(8)}
     assert len(seeds) == 8  # two of 8 numbers of 32 bits are alike once in 10**8 runs
     agent = new(journal=tmp_path / "journal")
-    records = list[Record]()
-    for _ in range(20):
-        records += [made := agent.pull(), agent.update(made, reward=0.5, cost=0.5)]
     seed = agent.setup.seed
     assert f"seed {seed}" in repr(agent)
-    again = new(seed=seed)
-    assert [again.pull() if n % 2 == 0 else again.update(n // 2 + 1, reward=0.5, cost=0.5) for n in range(40)] == records
+
+    def play(agent: Agent) -> list[Any]:
+        return [record for n in range(20) for record in (agent.pull(), agent.update(n + 1, reward=0.5, cost=0.5))]
+
+    records, again = play(agent), new(seed=seed)
+    assert play(again) == records
     assert again.snapshot() == new(seed=seed).replay(records).snapshot() == agent.snapshot()
     agent.stop_journal()
     assert Agent.open(tmp_path / "journal").setup.seed == seed

@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,34 @@ def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
     if "known" in later:
         parameters["delta"] = parameters["delta"][0]  # one for all constraints
     assert Agent.restore(saved).snapshot() == agent.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (("learner", "weights", "value", 0), 2**62, "saved weights must be numbers of at least 0 with the sum"),
+        (("learner", "weights", "value", 0), -1, "saved weights must be"),
+        (
+            ("learner", "weights", "head", 0),
+            inf,
+            "saved weights must be numbers of at least 0 with the sum inf",
+        ),
+        (("learner", "weights", "head", 0), 0, "saved weights must be"),
+        (("book", 1, "clipped"), inf, "clipped must be a count, got inf"),
+        (("book", 0, "seen", 1), -1, "seen must be a count, got"),
+        (("book", 1, "span"), 0, "span must be a number other than 0, got 0"),
+        (("recent", "count", 0), inf, "the recent values must be numbers, a row and a count per field"),
+    ],
+)
+def test_a_saved_state_that_could_not_have_been_is_refused(place: tuple[Any, ...], value: float, sentence: str) -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner="anytime-bandit-lewa", seed=1)
+    for n in range(10):
+        agent.update(agent.pull(), reward=0.1 * n, cost=0.4)
+    saved = agent.snapshot()
+    *path, last = place
+    part = saved["state"]
+    for key in path:
+        part = part[key]
+    part[last] = value
+    with pytest.raises(ValueError, match=sentence):
+        Agent.restore(saved)

@@ -9,7 +9,7 @@ from lewa.agent.records import JsonObject, Plain
 from lewa.agent.statistics import BLOCK, FALSE_ALARM, FEW, POOL, WINDOW, Statistics
 from lewa.measures.confidence_sequence import interval, least_reach, reach
 from lewa.types import Matrix
-from lewa.validation import short_repr
+from lewa.validation import LARGEST_WHOLE, short_repr
 
 KEPT_SHIFTS = 100  # the newest ones
 
@@ -62,10 +62,14 @@ class Recent:
         if plain is not None:
             try:
                 recent.count[:], recent.smooth[:] = plain["count"], plain["smooth"]
+                if not np.all((recent.count >= 0) & (recent.count <= LARGEST_WHOLE)):
+                    raise ValueError(plain["count"])
                 for row, values in zip(recent.values, plain["values"], strict=True):
                     row[: len(values)] = values
             except (TypeError, ValueError):
-                raise ValueError(f"the recent values must be numbers, a row per field, got {short_repr(plain)}") from None
+                raise ValueError(
+                    f"the recent values must be numbers, a row and a count per field, got {short_repr(plain)}"
+                ) from None
         return recent
 
 

@@ -10,6 +10,7 @@ from lewa.agent.records import JsonObject
 from lewa.kernels import exact, or_plain, program
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import Scale
+from lewa.validation import LARGEST_WHOLE, short_repr
 
 # The columns of the table, with the names that files of version 1 have for them.
 PER_QUANTITY = {
@@ -168,6 +169,10 @@ class Statistics:
                 numbers = np.array(row[key], dtype=np.float64)
                 if name in PER_ACTION and numbers.shape != (actions,):
                     raise ValueError(f"{key} must have one number per action, {actions}, got {numbers.size}")
+                if name.endswith("count") and not np.all((numbers >= 0) & (numbers <= LARGEST_WHOLE)):
+                    raise ValueError(f"{key} must be a count, got {short_repr(row[key])}")
+                if name == "span" and not (np.isfinite(numbers) and numbers != 0):
+                    raise ValueError(f"{key} must be a number other than 0, got {short_repr(row[key])}")
                 getattr(statistics, name)[f] = numbers
             if statistics.clip_count[f] and not statistics.clip_above[f] + statistics.clip_below[f]:
                 ends = sorted((statistics.zero[f], statistics.zero[f] + statistics.span[f]))

@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 
 from lewa.kernels.records import field_types, is_record
+from lewa.types import Vector
+
+CLOSE = 1e-6  # by which weights and their sum may differ: a sum that changes with each weight rounds
 
 
 def dump(record: object) -> dict[str, Any]:
@@ -20,7 +23,18 @@ def load(kind: Any, plain: dict[str, Any]) -> Any:
     hints = field_types(kind)
     if set(plain) != set(hints):
         raise ValueError(f"a saved {kind.__name__} has the fields {sorted(hints)}, got {sorted(plain)}")
-    return kind(*(_load(hint, plain[name]) for name, hint in hints.items()))
+    record = kind(*(_load(hint, plain[name]) for name, hint in hints.items()))
+    if {"value", "head"} <= set(hints):  # weights, of whichever kind
+        _check_weights(record.value, record.head)
+    return record
+
+
+def _check_weights(value: Vector, head: Vector) -> None:
+    """Refuse weights that are not their sum, which would give probabilities that are none."""
+    if not (np.isfinite(value).all() and (value >= 0).all() and abs(value.sum() - head[0]) <= CLOSE * value.sum()):
+        raise ValueError(
+            f"saved weights must be numbers of at least 0 with the sum {head[0]:g}, got the sum {value.sum():g}"
+        )
 
 
 def _load(kind: Any, value: Any) -> Any:
