@@ -53,7 +53,15 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             **AGENT,
             **{"reward_range": (0, 1), "horizon": 100, "learner": "auto", "seed": 0, "settings": None, "feedback": "bandit"},
             **{"max_pending": 10, "expire_after": None, "unanswered": "charge", "expected": None, "goal": "practice"},
-            **{"name": "x", "safe": None, "governor": "auto", "context": None, "journal": None, "learn": "answer"},
+            **{
+                "name": "x",
+                "safe": None,
+                "governor": "auto",
+                "breaker": None,
+                "context": None,
+                "journal": None,
+                "learn": "answer",
+            },
             **{
                 "policies": None,
                 "regressor": None,
@@ -64,6 +72,7 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             },
         },
     ),
+    "Breaker": (lewa.Breaker, {"failures": 5, "rest": 30, "longest": 600}),
     "Governor": (
         lambda **wish: lewa.Agent(**AGENT, governor=lewa.Governor(**wish)),
         {"safe": "a", "sure": {"cost": 0.1}, "mean": {}, "debt": {"cost": 3.0}, "reserve": {"cost": 1.0}, "epsilon": 0.05},
@@ -283,7 +292,7 @@ def test_the_right_arguments_are_right() -> None:
     for name, (function, right) in RIGHT.items():
         if name not in ("checks.check", "read_journal"):  # which takes long, and needs a file
             function(**right)
-        if name in ("Governor", "Setting"):
+        if name in ("Breaker", "Governor", "Setting"):
             function = getattr(lewa, name)
         assert set(right) <= set(inspect.signature(function).parameters) | {"epsilon", "constraints", "eta"}, name
 

@@ -202,7 +202,7 @@ class Hosted(Fold):
 
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
-        action = self._action(seen.action)
+        self.at, action = at, self._action(seen.action)
         play = play_elsewhere(seen, self.actions, self.learner if self._needs_play else None)
         for name, value in seen.values.items():
             self._check_value(name, value)
