@@ -209,6 +209,7 @@ METHODS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "set_share": (lambda: _agent(), {"action": "a", "share": 0.1}),
     "set_fallback": (lambda: _agent(), {"action": "a"}),
     "set_governor": (lambda: _agent(), {"governor": "learned"}),
+    "set_breaker": (lambda: _agent(), {"breaker": None}),
     "bind_policies": (lambda: _agent(policies=["p"]), {"policies": {"p": lambda context: "a"}}),
     "close": (lambda: _agent(), {"decision": 1}),
     "apply": (lambda: _agent(), {"entry": lewa.Agent(**AGENT).pull()}),
@@ -311,7 +312,7 @@ def test_no_public_function_is_left_out() -> None:
     assert inner == {"examine"}  # which looks at a class for `lewa check`
     methods = {name for name in dir(lewa.Agent) if not name.startswith("_") and callable(getattr(lewa.Agent, name))}
     without_arguments = {"stop_journal", "checkpoint", "warm", "snapshot", "status"}
-    assert methods - without_arguments - {"update"} == {name.split()[0] for name in METHODS} - {"see", "learn_all"}
+    assert methods - without_arguments - {"update", "fail"} == {name.split()[0] for name in METHODS} - {"see", "learn_all"}
     # `update` and `Player.learn` are tested below, with values that are part of an answer
 
 
