@@ -300,10 +300,15 @@ def test_openfeature_flags_are_decisions_and_track_is_feedback(server: Server) -
     flags.track("router", user, TrackingEventDetails(value=1.0, attributes={"cost": 0.2, "note": "text"}))
     flags.track("router", EvaluationContext(targeting_key="nobody"), TrackingEventDetails(value=1.0))
     assert flags.get_boolean_value("router", True, user) is True  # the default: an action is a string
+    other = EvaluationContext(targeting_key="user-8")
+    failed = flags.get_string_details("router", "none", other).flag_metadata["decision"]
+    flags.track("router", other, TrackingEventDetails(attributes={"cost": 0.1, "result": "failed"}))
     assert client.flush(20)
+    assert client.refused == []
     after = counts(server)
-    assert after["decisions"] - before["decisions"] == 1
-    assert after["answered"] - before["answered"] == 1
+    assert after["decisions"] - before["decisions"] == 2
+    assert after["answered"] - before["answered"] == 2
+    assert story(server, str(failed))["state"] == "failed"
     api.shutdown()
     api.set_provider(LewaProvider(Client(NOWHERE, "key", timeout=0.05)))
     assert api.get_client().get_string_value("router", "none", user) == "none"
