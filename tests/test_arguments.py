@@ -53,7 +53,15 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             **AGENT,
             **{"reward_range": (0, 1), "horizon": 100, "learner": "auto", "seed": 0, "settings": None, "feedback": "bandit"},
             **{"max_pending": 10, "expire_after": None, "unanswered": "charge", "expected": None, "goal": "practice"},
-            **{"name": "x", "safe": None, "governor": "auto", "context": None, "journal": None, "learn": "answer"},
+            **{
+                "name": "x",
+                "safe": None,
+                "governor": "auto",
+                "breaker": None,
+                "context": None,
+                "journal": None,
+                "learn": "answer",
+            },
             **{
                 "policies": None,
                 "regressor": None,
@@ -64,6 +72,7 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             },
         },
     ),
+    "Breaker": (lewa.Breaker, {"failures": 5, "rest": 30, "longest": 600}),
     "Governor": (
         lambda **wish: lewa.Agent(**AGENT, governor=lewa.Governor(**wish)),
         {"safe": "a", "sure": {"cost": 0.1}, "mean": {}, "debt": {"cost": 3.0}, "reserve": {"cost": 1.0}, "epsilon": 0.05},
@@ -200,6 +209,7 @@ METHODS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "set_share": (lambda: _agent(), {"action": "a", "share": 0.1}),
     "set_fallback": (lambda: _agent(), {"action": "a"}),
     "set_governor": (lambda: _agent(), {"governor": "learned"}),
+    "set_breaker": (lambda: _agent(), {"breaker": None}),
     "bind_policies": (lambda: _agent(policies=["p"]), {"policies": {"p": lambda context: "a"}}),
     "close": (lambda: _agent(), {"decision": 1}),
     "apply": (lambda: _agent(), {"entry": lewa.Agent(**AGENT).pull()}),
@@ -283,7 +293,7 @@ def test_the_right_arguments_are_right() -> None:
     for name, (function, right) in RIGHT.items():
         if name not in ("checks.check", "read_journal"):  # which takes long, and needs a file
             function(**right)
-        if name in ("Governor", "Setting"):
+        if name in ("Breaker", "Governor", "Setting"):
             function = getattr(lewa, name)
         assert set(right) <= set(inspect.signature(function).parameters) | {"epsilon", "constraints", "eta"}, name
 
@@ -302,7 +312,7 @@ def test_no_public_function_is_left_out() -> None:
     assert inner == {"examine"}  # which looks at a class for `lewa check`
     methods = {name for name in dir(lewa.Agent) if not name.startswith("_") and callable(getattr(lewa.Agent, name))}
     without_arguments = {"stop_journal", "checkpoint", "warm", "snapshot", "status"}
-    assert methods - without_arguments - {"update"} == {name.split()[0] for name in METHODS} - {"see", "learn_all"}
+    assert methods - without_arguments - {"update", "fail"} == {name.split()[0] for name in METHODS} - {"see", "learn_all"}
     # `update` and `Player.learn` are tested below, with values that are part of an answer
 
 

@@ -90,6 +90,7 @@ def test_a_block_reports_a_failure_or_only_closes(server: Server) -> None:
 
 
 def test_a_failed_fallback_is_reported_and_its_id_is_none(server: Server) -> None:
+    before = server.call("GET", "/v1/agents/router/status")[1]["failed"]
     with Client(address(server), server.key, timeout=1e-6, fallback="small") as client:
         decision = client.decide("router")
         assert decision.id is None
@@ -102,8 +103,7 @@ def test_a_failed_fallback_is_reported_and_its_id_is_none(server: Server) -> Non
             raise ZeroDivisionError
         assert client.flush(20)
         assert client.refused == []
-    made = server.call("GET", "/v1/agents/router/status")[1]["decisions"]
-    assert story(server, f"router:{made}")["state"] == "failed"
+    assert server.call("GET", "/v1/agents/router/status")[1]["failed"] == before + 1
 
 
 def test_the_asynchronous_client_reports_failures(server: Server) -> None:
@@ -300,10 +300,15 @@ def test_openfeature_flags_are_decisions_and_track_is_feedback(server: Server) -
     flags.track("router", user, TrackingEventDetails(value=1.0, attributes={"cost": 0.2, "note": "text"}))
     flags.track("router", EvaluationContext(targeting_key="nobody"), TrackingEventDetails(value=1.0))
     assert flags.get_boolean_value("router", True, user) is True  # the default: an action is a string
+    other = EvaluationContext(targeting_key="user-8")
+    failed = flags.get_string_details("router", "none", other).flag_metadata["decision"]
+    flags.track("router", other, TrackingEventDetails(attributes={"cost": 0.1, "result": "failed"}))
     assert client.flush(20)
+    assert client.refused == []
     after = counts(server)
-    assert after["decisions"] - before["decisions"] == 1
-    assert after["answered"] - before["answered"] == 1
+    assert after["decisions"] - before["decisions"] == 2
+    assert after["answered"] - before["answered"] == 2
+    assert story(server, str(failed))["state"] == "failed"
     api.shutdown()
     api.set_provider(LewaProvider(Client(NOWHERE, "key", timeout=0.05)))
     assert api.get_client().get_string_value("router", "none", user) == "none"

@@ -48,7 +48,7 @@ def _strict(agent: lewa.Agent) -> None:
 
 def new_agent(rng: Random, folder: Path) -> Call:
     names = ["actions", "constraints", "reward_range", "horizon", "learner", "seed", "settings", "feedback", "max_pending"]
-    names += ["expire_after", "unanswered", "expected", "goal", "learn", "context", "policies", "regressor"]
+    names += ["expire_after", "unanswered", "expected", "goal", "learn", "context", "policies", "regressor", "breaker"]
     names += ["keep_context", "safe", "governor", "name", "on_verdict", "sync", "plays"]
     changes = {rng.choice(names): hostile.thing(rng) for _ in range(rng.choice([1, 1, 2]))}
     return Call(f"Agent({changes!r})", lambda: _strict(_agent(**changes)))
@@ -88,6 +88,8 @@ def agent_verb(rng: Random, folder: Path) -> Call:
         "update(decision, reward=0.5, other": lambda: agent.update(decision, reward=0.5, other=value),
         "update(of": lambda: agent.update(value, reward=0.5),
         "close(of": lambda: agent.close(value),
+        "fail(of": lambda: agent.fail(value),
+        "fail(decision, cost": lambda: agent.fail(decision, cost=value),
         "replay(records": lambda: agent.replay(value),
         "update(changed": lambda: agent.update(decision._replace(**{rng.choice(decision._fields): value}), reward=0.5),
         "replay(changed": lambda: _agent().replay([decision._replace(**{rng.choice(decision._fields): value})]),
@@ -122,6 +124,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("set_share", {"action": "a", "share": 0.1}),
     ("set_fallback", {"action": "a"}),
     ("set_governor", {"governor": lewa.Governor("a")}),
+    ("set_breaker", {"breaker": {"failures": 3, "rest": 10}}),
     ("pull_many", {"n": 2}),
     ("update_many", {"answers": [(1, {"reward": 0.5, "cost": 0.1})]}),
 ]

@@ -111,6 +111,8 @@ def test_an_action_rests_by_the_clock_of_the_service_and_returns(web: Client, tm
     assert decide(web)["available"] == ["small"]
     made = web.call("POST", f"{AGENT}/decide", [{}] * 4)[1]["decisions"]
     assert {tuple(one["available"]) for one in made} == {("small",)}
+    plays = web.call("GET", f"{AGENT}/play")[1]
+    assert plays["play"]["large"] == 0.0 < plays["learner"]["large"]
     seen = status(web)
     assert [item["action"] for item in seen["resting"]] == ["large"]
     assert "resting" in seen["codes"]

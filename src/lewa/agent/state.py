@@ -175,8 +175,8 @@ class AgentState(StateParts):
         ends = {"reward": setup.reward_range[0]} | {item.name: item.if_failed for item in setup.constraints}
         if self._by_group:
             values = spread(values, setup.constraints, setup.context, pending.features)
-            told = {item.quantity: item.if_failed for item in setup.constraints if item.quantity is not None}
-            ends |= spread(told, setup.constraints, setup.context, pending.features)
+            quantities = {item.quantity: item.if_failed for item in setup.constraints if item.quantity is not None}
+            ends |= spread(quantities, setup.constraints, setup.context, pending.features)
         known = {setup.fields[f] for f in pending.known()}
         return {name: ends[name] for name in setup.fields if name not in known and name not in values}
 

@@ -27,22 +27,24 @@ class ServedDecision:
     key: str  # the key of the request
     by: str  # "learner", or another part of the service; "client" if the client used its fallback
     outbox: Outbox  # sends the answers
-    _told: set[str] = field(default_factory=set, init=False, repr=False, compare=False)  # what was reported by this object
+    _reported: set[str] = field(
+        default_factory=set, init=False, repr=False, compare=False
+    )  # what was reported by this object
 
     def feedback(self, **values: float) -> None:
         """Report values of the decision, all or some of them; they are sent in the background."""
         self.outbox.put(self._entry("feedback", values))
-        self._told.update(values)
+        self._reported.update(values)
 
     def fail(self, **values: float) -> None:
         """Report that the action failed: the least reward, and the costs that are told. It is sent in the background."""
         self.outbox.put(self._entry("fail", values))
-        self._told.add(END)
+        self._reported.add(END)
 
     def close(self) -> None:
         """Close the decision: no more values will follow. The request is sent in the background."""
         self.outbox.put(self._entry("close", {}))
-        self._told.add(END)
+        self._reported.add(END)
 
     def _entry(self, verb: str, values: dict[str, float]) -> Entry:
         entry: Entry = {"agent": self.agent, "verb": verb, "decision": self.id, "values": values}
@@ -55,9 +57,9 @@ class ServedDecision:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or END in self._told:
+        if kind is None or END in self._reported:
             return
-        if issubclass(kind, Exception) and "reward" not in self._told:
+        if issubclass(kind, Exception) and "reward" not in self._reported:
             self.fail()
         else:
             self.close()

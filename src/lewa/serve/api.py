@@ -148,8 +148,8 @@ async def feedback(call: Call) -> ToldList:
             word = next(name for name, value in values.items() if isinstance(value, str))
             answers.append((decision, 0, f"the {word} of a decision must be a number, got a text"))
         else:
-            told = values if result is None else Failed(values)  # type: ignore[arg-type]  # they are numbers
-            answers.append((decision, number(decision), told))
+            taken = values if result is None else Failed(values)  # type: ignore[arg-type]  # they are numbers
+            answers.append((decision, number(decision), taken))
     return ToldList(await call.service.feedback(served, answers))
 
 

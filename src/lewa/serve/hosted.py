@@ -208,7 +208,7 @@ class Hosted(Fold):
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
         if seen.by.strip().lower() in OWN_WORDS:
             raise ValueError(f"by must not be {', '.join(OWN_WORDS)}, which stand for decisions made here, got {seen.by!r}")
-        action = self._action(seen.action)
+        self.at, action = at, self._action(seen.action)
         play = play_elsewhere(seen, self.actions, self.learner if self._needs_play else None)
         for name, value in seen.values.items():
             self._check_value(name, value)

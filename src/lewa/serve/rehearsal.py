@@ -24,8 +24,8 @@ def look(agent: Agent) -> Status:
 
 
 def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Return the snapshot of the same agent in the mode live, without exposure and minimum shares."""
-    state = snapshot["state"]
+    """Return the snapshot of the same agent in the mode live, without exposure, minimum shares and rests."""
+    state = {name: value for name, value in snapshot["state"].items() if name != "failures"}
     bare = {**state["exposure"], "mode": "live", "share": 1.0, "minimum": []}
     return {**snapshot, "state": {**state, "exposure": bare}}
 
