@@ -5,6 +5,7 @@ the bills of a period never exceed the total, if no bill is larger than that and
 computed from the records of the journal.
 """
 
+from copy import copy
 from typing import Any
 
 from lewa.agent import Agent
@@ -73,6 +74,12 @@ class Spending:
             "reserved": self.reserved,
             "until": until,
         }
+
+    def copy(self) -> "Spending":
+        """Return a copy."""
+        twin = copy(self)
+        twin.waiting = self.waiting.copy()
+        return twin
 
     def plain(self) -> list[object]:
         """Return the state as plain data for JSON."""
