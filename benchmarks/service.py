@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.service_hostile import hostile
 from benchmarks.service_layers import inside, on_disk, over_http
 from benchmarks.service_load import ROOT, Figures, Load, Target, lewa_server
 from benchmarks.service_peers import Completions, fastapi, litellm
@@ -150,6 +151,7 @@ def measure(folder: Path) -> list[str]:
     """Run everything; return the lines of the page."""
     load, started, page = os.getloadavg()[0], time.monotonic(), Page()
     notes, layers = on_sqlite(folder / "sqlite", page)
+    reader = hostile(folder / "hostile")
     notes += [on_postgres(folder / "postgres", page), beside(folder, page)]
     parts = [
         *table("processor time of the server, per call over HTTP", layers),
@@ -162,7 +164,7 @@ def measure(folder: Path) -> list[str]:
         f"{time.monotonic() - started:.0f} seconds."
     )
     bullets = [f"- {note}" for note in notes]
-    return [*HEAD, machine, "", *TABLE, *page.rows, "", *bullets, "", *goals(page.figures), *LAYERS, *parts]
+    return [*HEAD, machine, "", *TABLE, *page.rows, "", *bullets, "", *goals(page.figures), *reader, *LAYERS, *parts]
 
 
 def main() -> None:

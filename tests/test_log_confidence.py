@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tools.coverage import judge, worlds
 
 from lewa.data.small_samples import Shapes, Strata, one_action
 from lewa.frontiers import Frontier, frontier
-from tools.coverage import judge, worlds
-
 
 
 @pytest.mark.parametrize(("setting", "count"), [(6, 25), (8, 10), (9, 25)], ids=["jobs", "run times", "Pareto"])

@@ -69,11 +69,11 @@ class Client:
 
 
 @contextmanager
-def service(folder: Path, name: str = "store.sqlite3", **limits: Any) -> Iterator[Client]:
+def service(folder: Path, name: str = "store.sqlite3", metrics_key: bool = False, **limits: Any) -> Iterator[Client]:
     """Run a service on a SQLite file."""
     store = open_store(f"sqlite:///{folder}/{name}", serving=True)
     token, stored = make_key("admin", SCOPES)
     store.put_api_key(stored)
-    app = App(Host(store, Limits(**limits), "inside", "http://127.0.0.1:1"))
+    app = App(Host(store, Limits(**limits), "inside", "http://127.0.0.1:1"), metrics_key)
     with TestClient(app.build(), raise_server_exceptions=False) as client:
         yield Client(client, app, token)

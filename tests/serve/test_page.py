@@ -35,7 +35,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module", autouse=True)
 def signed_in(browser: Any, server: Server) -> Iterator[None]:
     browser.get(f"http://127.0.0.1:{server.port}/")
-    browser.add_cookie({"name": "lewa_key", "value": server.key})
+    browser.find_element("css selector", "#key").send_keys(server.key)
+    browser.find_element("css selector", "main button").click()
+    until(lambda: browser.find_elements("css selector", ".live"))
     yield
     browser.get("about:blank")  # a page that is open calls the server again and again
 

@@ -6,7 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -135,6 +136,44 @@ def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-u
         return all(sorted(count) == [0, 1] for count in counts)
 
     assert served_once(in_the_end(lambda: [server.call("GET", "/metrics")[1] for server in servers], served_once))
+
+
+def test_what_is_forwarded_is_what_was_sent(replicas) -> None:  # type: ignore[no-untyped-def]
+    """A letter of Latin-1 in a header and an id of dots get the same answer everywhere; a journal is passed on whole."""
+    _, servers = replicas
+    head = {b"authorization": f"Bearer {servers[0].key}".encode(), b"user-agent": b"caf\xe9"}
+
+    def answers(server: Server, path: str) -> list[tuple[int, bytes]]:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", headers=head, timeout=60) as client:
+            paths = [f"{path}/{part}" for part in ("decisions/%2E%2E", "journal")]
+            return [(answer.status_code, answer.content) for answer in map(client.get, paths)]
+
+    for n in range(4):
+        seen = [
+            in_the_end(partial(answers, server, f"/v1/agents/agent-{n}"), lambda found: {503}.isdisjoint(dict(found)))
+            for server in servers
+        ]
+        assert seen[0] == seen[1]
+        assert [status for status, _ in seen[0]] == [404, 200]
+
+
+def test_listeners_of_a_key_share_one_stream_to_each_replica(replicas) -> None:  # type: ignore[no-untyped-def]
+    """A listener that comes later gets the history of the agents on other replicas too; a key has so many streams."""
+    _, servers = replicas
+    names, head = {f"agent-{n}" for n in range(4)}, {"Authorization": f"Bearer {servers[0].key}"}
+    with ExitStack() as stack:
+        client = stack.enter_context(httpx2.Client(base_url=f"http://127.0.0.1:{servers[0].port}", headers=head, timeout=60))
+        for _ in range(3):
+            stream, seen = stack.enter_context(client.stream("GET", "/v1/events")), set[str]()
+            for line in stream.iter_lines():
+                seen |= {json.loads(line[6:])["agent"]} if line.startswith("data: ") else set()
+                if names <= seen:
+                    break
+        statuses = [stack.enter_context(client.stream("GET", "/v1/events")).status_code for _ in range(25)]
+        assert (set(statuses), statuses.count(200) <= 20) == ({200, 429}, True)
+        for n in range(4):  # forwarded calls do not wait for the streams
+            status = in_the_end(lambda n=n: client.get(f"/v1/agents/agent-{n}").status_code, lambda code: code != 503)  # type: ignore[misc]
+            assert status == 200
 
 
 def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignore[no-untyped-def]

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from glob import escape
 from math import isfinite
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from lewa.agent.records import JsonObject, Plain
 
 FORMAT = "lewa agent"
+PART = 1000  # entries of a list that are written at a time
 
 
 def write(path: str | os.PathLike[str], plain: JsonObject) -> None:
@@ -59,12 +60,27 @@ def read(path: str | os.PathLike[str]) -> Plain:
     return agent
 
 
-def to_json(plain: JsonObject) -> str:
+def to_json(plain: object) -> str:
     """Return JSON without losing a bit: floats as the shortest text that reads back the same, infinite ones as strings."""
     try:
         return json.dumps(plain, allow_nan=False)
     except ValueError:  # a number that is not finite, which is rare
         return json.dumps(_finite(plain), allow_nan=False)
+
+
+def json_parts(value: object) -> Iterator[str]:
+    """Yield the text of `to_json` in parts: another thread can run between two of them, and not while one is made."""
+    if isinstance(value, dict) and value:
+        for n, (name, part) in enumerate(value.items()):
+            yield f"{', ' if n else '{'}{json.dumps(name)}: "
+            yield from json_parts(part)
+        yield "}"
+    elif isinstance(value, list) and len(value) > PART:
+        for n in range(0, len(value), PART):
+            yield (", " if n else "[") + to_json(value[n : n + PART])[1:-1]
+        yield "]"
+    else:
+        yield to_json(value)
 
 
 def _finite(value: object) -> object:

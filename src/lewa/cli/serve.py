@@ -34,6 +34,9 @@ def serve(
         list[str], typer.Option(help="A module whose learners agents may use as MODULE:CLASS; repeat for more.")
     ] = [],  # noqa: B006 (Typer's way)
     lease: Annotated[float, typer.Option(help="Seconds until another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
+    metrics_key: Annotated[
+        bool, typer.Option("--metrics-key", help="Require a key with the scope read for /metrics, which is open otherwise.")
+    ] = False,
 ) -> None:
     """Serve agents over HTTP, with a page at /; every acknowledged call is saved on disk."""
     try:
@@ -41,7 +44,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise ValueError(f"the service needs {error.name}: {install('serve')}") from None
     allow_only(plugin)  # names come by HTTP, and to import a module is to run it
-    run(store, port, bind=bind, key_file=key_file, address=address, lease=lease)
+    run(store, port, bind=bind, key_file=key_file, address=address, lease=lease, metrics_key=metrics_key)
 
 
 @contextmanager

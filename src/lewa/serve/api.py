@@ -1,6 +1,7 @@
 """The calls over HTTP. Bodies are validated by the types of `schema`; a bad entry of a list does not affect the others."""
 
 import re
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from lewa.serve import export
 from lewa.serve.bodies import Failed
 from lewa.serve.errors import RequestError
-from lewa.serve.routes import Call, Route, json_response
+from lewa.serve.routes import PRIVATE, Call, Route, json_response
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -184,24 +185,32 @@ def _whole(call: Call, name: str, default: int | None) -> int | None:
 
 async def status(call: Call) -> dict[str, object]:
     """Return the status of an agent, now or after a record."""
-    return await call.service.status(await call.served(), _whole(call, "at", None))
+    return await call.service.status(await call.served(), _whole(call, "at", None), call.caller)
 
 
 async def play(call: Call) -> Play:
     """Return the current propensities; nothing is drawn."""
     hosted = (await call.served()).hosted
-    return Play(*hosted.play(), hosted.version, hosted.decisions)
+    plays, version, decisions = hosted.plays(), hosted.version, hosted.decisions
+    return Play(*await call.heavy(plays), version, decisions)
 
 
 async def state(call: Call) -> State:
     """Return the hash of the whole state, which a replay of the journal has too."""
     served = await call.served()
-    return State(served.seq, served.hosted.hash())
+    seq, copy = served.seq, served.hosted.copy()
+    return State(seq, await call.heavy(copy.hash))
 
 
 async def story(call: Call) -> Story:
     """Return everything about one decision."""
     return await call.service.story(await call.served(), str(call.request.path_params["id"]))
+
+
+async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in rest:
+        yield part
 
 
 async def journal(call: Call) -> Response:
@@ -212,12 +221,13 @@ async def journal(call: Call) -> Response:
     await host.settled(served)
     form = call.request.query_params.get("format", "ndjson")
     if form == "ndjson":
-        lines = export.ndjson(host.store, served.number, actions, after, limit, last)
-        return StreamingResponse(lines, media_type="application/x-ndjson")
+        pages = export.Pages(host.store, served.number, actions, last).stream(call.service.reads, call.caller, after, limit)
+        first = await anext(pages, b"")  # it may be refused
+        return StreamingResponse(_chain(first, pages), media_type="application/x-ndjson", headers=PRIVATE)
     if form == "parquet":
         rows = host.store.rows(served.number, after, limit, last)
-        content = await export.in_thread(export.parquet, rows, actions, served.hosted.fields)
-        return Response(content, media_type="application/vnd.apache.parquet")
+        content = await call.heavy(export.parquet, rows, actions, served.hosted.fields)
+        return Response(content, media_type="application/vnd.apache.parquet", headers=PRIVATE)
     raise RequestError(400, f"the format of a journal must be ndjson or parquet, got {form!r}")
 
 
@@ -228,7 +238,7 @@ async def what_if(call: Call) -> dict[str, object]:
     actions, last = served.hosted.actions, served.seq
     await host.settled(served)
     rows = host.store.rows(served.number, until=last)
-    return await export.in_thread(export.what_if, rows, actions, served.hosted, wanted)
+    return await call.heavy(export.what_if, rows, actions, served.hosted, wanted)
 
 
 def _query(name: str, about: str, kind: str = "integer") -> dict[str, object]:

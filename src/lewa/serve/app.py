@@ -1,6 +1,5 @@
 """The application: authentication, limits, errors as one sentence, and the routes."""
 
-import asyncio
 import gc
 import math
 import secrets
@@ -26,31 +25,35 @@ from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.events import Events, stream
 from lewa.serve.forward import FORWARDED, Forwarder
 from lewa.serve.host import ElsewhereError, Host
-from lewa.serve.log import log
-from lewa.serve.metrics import Agents, Statuses, exposition
+from lewa.serve.log import Sparing, log
+from lewa.serve.metrics import Agents, Exposition, Statuses
 from lewa.serve.openapi import description
-from lewa.serve.routes import Call, Json, Route, json_response
+from lewa.serve.routes import PRIVATE, Call, Json, Route, json_response
 from lewa.serve.schema import in_words
 from lewa.serve.service import Service
+from lewa.serve.sessions import Sessions, is_own, token_of
 from lewa.serve.store import DamageError, StoreError
 
-COOKIE = "lewa_key"
 CALLS = "/v1/agents/{name}/"
 MARK = FORWARDED.encode()
 HEADERS = "lewa.headers"  # in the scope of a request
+LOGGED = 200  # characters of a path or a sentence in the log
 NO_KEY = "this request needs a key: Authorization: Bearer KEY"
+_sparing = {status: Sparing(10.0) for status in (401, 429)}  # lines per second: anyone can cause them
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class App:
     """The service behind HTTP."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, metrics_key: bool = False) -> None:
         self.host, self.forwarder, self.statuses = host, Forwarder(), Statuses()
-        self.service, self.events = Service(host, self.forwarder), Events(host, self.statuses, self.forwarder)
+        self.sessions = Sessions(host.keys, b"" if host.store.shared else secrets.token_bytes(32))
+        self.service = Service(host, self.forwarder)
+        self.events = Events(host, self.statuses, self.forwarder, self.sessions)
         self.description = msgspec.json.encode(description(ROUTES))
-        self.registry = host.meters.registry
-        self.registry.register(Agents(host, self.statuses))
+        host.meters.registry.register(Agents(host, self.statuses))
+        self._metrics, self._metrics_key = Exposition(host.meters.registry), metrics_key
         self.failure = ""  # why it did not start
 
     def build(self) -> ASGIApp:
@@ -87,7 +90,9 @@ class App:
             *pages.routes(self),
         ]
         handlers: Any = {HTTPException: _http_error, Exception: _server_error}
-        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
+        app = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
+        app.router.redirect_slashes = False  # a redirect would name the host and the scheme that the caller sent
+        return app
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -103,6 +108,7 @@ class App:
         gc.set_threshold(20_000, 20, 50)
         yield
         self.events.stop()
+        self.service.reads.stop()
         await self.host.stop()
         await self.forwarder.close()
 
@@ -111,12 +117,11 @@ class App:
     def caller(self, request: Request, cookie: bool = False) -> Caller:
         """Return who calls; the page's cookie is taken only for what a page of this very service asks."""
         word, _, token = _headers(request).get(b"authorization", b"").decode("latin-1").partition(" ")
-        if word.lower() != "bearer":
-            token = ""
-            same = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
-            if cookie or (same and request.headers.get("x-lewa-page") == "1"):
-                token = request.cookies.get(COOKIE, "")
-        caller = self.host.keys.find(token.strip()) if token else None
+        caller = None
+        if word.lower() == "bearer":
+            caller = self.host.keys.find(token.strip())
+        elif cookie or (is_own(request) and request.headers.get("x-lewa-page") == "1"):
+            caller = self.sessions.find(token_of(request))
         if caller is None:
             raise RequestError(401, NO_KEY)
         return caller
@@ -183,10 +188,18 @@ class App:
         return PlainTextResponse(f"ready\n{troubles}\n" if troubles else "ready\n")
 
     async def metrics(self, request: Request) -> Response:
-        """Answer the metrics for Prometheus."""
-        return Response(
-            await asyncio.to_thread(exposition, self.registry), media_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+        """Answer the metrics for Prometheus, at most a second old; with a key, if the operator wants one."""
+        try:
+            if self._metrics_key:
+                caller = self.caller(request)
+                caller.need("read")
+                if caller.agents != "*":
+                    raise RequestError(403, f"the metrics have all agents, but this key is for {caller.agents:.100}")
+                caller.take()
+            text = await self._metrics.text()
+        except RequestError as error:
+            return refusal(error, request)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8", headers=PRIVATE)
 
     async def openapi(self, request: Request) -> Response:
         """Answer the description."""
@@ -197,6 +210,7 @@ class App:
         try:
             caller = self.caller(request, cookie=True)
             caller.need("read")
+            caller.take()
             return stream(self.events, request, caller)
         except RequestError as error:
             return refusal(error, request)
@@ -228,12 +242,13 @@ def refusal(error: Exception, request: Request) -> Response:
     else:
         number = secrets.token_hex(4)
         status, sentence = 500, f"this is a bug; the log has it as number {number}"
-        log("bug", number=number, path=request.url.path, traceback=traceback.format_exc())
+        log("bug", number=number, path=request.url.path[:LOGGED], traceback=traceback.format_exc())
     headers = {} if retry is None else {"Retry-After": str(max(1, math.ceil(retry)))}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status in (401, 403, 429) or status >= 500:
-        log("refused", method=request.method, path=request.url.path, status=status, why=sentence)
+        line = {"method": request.method, "path": request.url.path[:LOGGED], "status": status, "why": sentence[:LOGGED]}
+        _sparing[status].log("refused", **line) if status in _sparing else log("refused", **line)
     return json_response({"error": sentence}, status, headers)
 
 

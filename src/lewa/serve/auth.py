@@ -65,7 +65,7 @@ class Caller:
     def need(self, scope: str, agent: str | None = None) -> None:
         """Raise an error unless the key has the scope."""
         if not self.may(scope, agent):
-            of = "" if agent is None else f" of {agent}"
+            of = "" if agent is None else f" of {agent:.100}"
             raise RequestError(403, f"this key does not have the scope {scope}{of}")
 
 
@@ -88,6 +88,10 @@ class Keys:
     def in_force(self, caller: Caller) -> bool:
         """Return whether the key of a caller is still valid."""
         return self._callers.get(caller.id) is caller
+
+    def get(self, number: str) -> Caller | None:
+        """Return the caller of the key with this id, which is no secret."""
+        return self._callers.get(number)
 
     def find(self, token: str) -> Caller | None:
         """Return the caller of a key."""

@@ -1,6 +1,6 @@
 """The bodies of journal rows, and the conversion of values between JSON and the agent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -49,13 +49,22 @@ class Failed(dict[str, Number]):
 
 
 class Open:
-    """A decision that waits for answers. `at` is what the journal says, `since` is by the clock of this process."""
+    """A decision that waits for answers. `at` is what the journal says, `since` is by the clock of this process.
+
+    Its values never change, so a copy of the dictionary of open decisions is a copy of the decisions.
+    """
 
     __slots__ = ("action", "at", "reserve", "since", "values")
 
     def __init__(self, at: int, action: int, values: dict[str, Number], reserve: dict[str, float] | None = None) -> None:
         self.at = self.since = at
         self.action, self.values, self.reserve = action, values, reserve
+
+    def with_values(self, fresh: Mapping[str, Number]) -> "Open":
+        """Return the same decision with further values."""
+        twin = Open(self.at, self.action, {**self.values, **fresh}, self.reserve)
+        twin.since = self.since
+        return twin
 
 
 def breaker_of(setup: BreakerSetup | UnsetType | None) -> Breaker | None:

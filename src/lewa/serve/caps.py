@@ -8,6 +8,7 @@ computed from the records of the journal.
 and a reserve counted as they were told: one of either could set a cap aside.
 """
 
+from copy import copy
 from math import inf
 from typing import Any
 
@@ -92,6 +93,12 @@ class Spending:
             "reserved": reserved,
             "until": self._end(period) if period >= 0 else None,
         }
+
+    def copy(self) -> "Spending":
+        """Return a copy."""
+        twin = copy(self)
+        twin.waiting = self.waiting.copy()
+        return twin
 
     def plain(self) -> list[object]:
         """Return the state as plain data for JSON."""

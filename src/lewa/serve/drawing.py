@@ -1,5 +1,6 @@
 """The decisions of one call: queries that ask for nothing special are drawn together, the others one by one."""
 
+import time
 from collections.abc import Sequence
 
 from lewa.serve.bodies import DecisionBody
@@ -8,6 +9,8 @@ from lewa.serve.schema import Query
 from lewa.serve.served import Served
 
 EMPTY = Query()
+MOMENT = 0.003  # seconds after which other calls are served
+MOST = 200  # queries in a moment
 Made = tuple[int, DecisionBody] | str | int  # a decision, a refusal, or the decision that a key had before
 
 
@@ -22,10 +25,12 @@ class Drawing:
         self._run: list[Query] = []  # queries that wait to be drawn together
         self._keys: set[str] = set()  # and their keys
 
-    def draw(self, queries: Sequence[Query | str]) -> None:
-        """Draw an action for each query; a text stands for one that was refused before."""
-        bulk = len(queries) > 1 and self._served.hosted.in_bulk()
-        for query in queries:
+    def draw(self, queries: Sequence[Query | str]) -> int:
+        """Draw an action for each query, as many as a moment allows; return how many. A text stands for a refused query."""
+        bulk, end = len(queries) > 1 and self._served.hosted.in_bulk(), time.perf_counter() + MOMENT
+        for query in queries[:MOST]:
+            if time.perf_counter() > end:
+                break
             if isinstance(query, str):
                 self._draw_run()
                 self.made.append(query)
@@ -37,6 +42,7 @@ class Drawing:
                 self._draw_run()
                 self._draw_one(query)
         self._draw_run()
+        return len(self.made)
 
     def _is_plain(self, query: Query) -> bool:
         """Whether a query asks for nothing special, and for a decision that was not made before."""

@@ -1,6 +1,7 @@
 """The events of the page: once per second a point for each agent that changed, stored for a while and sent to listeners."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import NotRequired, TypedDict
 
@@ -9,17 +10,17 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from lewa.serve.auth import REFRESH, Caller
-from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.errors import RequestError
 from lewa.serve.forward import FORWARDED, Forwarder
 from lewa.serve.history import Mark, Point, point_of
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
+from lewa.serve.relay import Relay, send
 from lewa.serve.served import Served
-from lewa.serve.store import StoreError
+from lewa.serve.sessions import Sessions
 
 EVERY = 1.0  # seconds
-WAITING = 1000  # events that a listener may be behind
 
 
 class Event(TypedDict):
@@ -31,16 +32,17 @@ class Event(TypedDict):
     history: NotRequired[list[Point]]  # all of them, the first time
 
 
-# Of an agent that is served here, of another replica as it came, or the end.
-Queue = asyncio.Queue[Event | bytes | None]
+Queue = asyncio.Queue[Event | None]  # events, or the end
 
 
 class Events:
     """The history of each agent in this process, and who listens to it."""
 
-    def __init__(self, host: Host, statuses: Statuses, forwarder: Forwarder) -> None:
-        self._host, self._statuses, self._forwarder = host, statuses, forwarder
+    def __init__(self, host: Host, statuses: Statuses, forwarder: Forwarder, sessions: Sessions) -> None:
+        self._host, self._statuses, self._forwarder, self._sessions = host, statuses, forwarder, sessions
         self._listeners: set[Queue] = set()
+        self._counts: Counter[tuple[bool, str]] = Counter()  # streams, by whether a replica listens, and by key
+        self._relays: dict[str, Relay] = {}  # of the keys that listen here
         self._task: asyncio.Task[None] | None = None
         self._drawn: dict[str, tuple[int, int, int]] = {}  # the epoch and seq drawn last, and every how many seconds
 
@@ -54,6 +56,8 @@ class Events:
             self._task.cancel()
         for listener in self._listeners:
             listener.put_nowait(None)
+        for relay in self._relays.values():
+            relay.stop()
 
     async def _watch(self) -> None:
         turn = 0
@@ -76,12 +80,7 @@ class Events:
                 history = served.hosted.history
                 if history.add(point):
                     self._drawn[served.name] = (served.epoch, seen, 2 * step)
-                self._send({"agent": served.name, "point": point, "marks": history.marks})
-
-    def _send(self, event: Event) -> None:
-        for listener in self._listeners:
-            if listener.qsize() < WAITING:  # one that does not read misses points
-                listener.put_nowait(event)
+                send({"agent": served.name, "point": point, "marks": history.marks}, self._listeners)
 
     def point(self, served: Served) -> Point:
         """Return the status of an agent, as the page draws it."""
@@ -91,68 +90,66 @@ class Events:
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
         """Yield the history of the agents that a key may read, then each new point."""
         queue: Queue = asyncio.Queue()
+        kind = (self._is_replica(request), caller.id)
         self._listeners.add(queue)
-        relays = asyncio.create_task(self._relay(request, queue))
+        self._counts[kind] += 1
         try:
-            for served in list(self._host.agents.values()):
-                if caller.may("read", served.name) and only in (None, served.name):
-                    history = served.hosted.history
-                    yield _frame({"agent": served.name, "history": history.points, "marks": history.marks})
+            known = [_history_of(served) for served in self._host.agents.values()]
+            if self._host.store.shared and not kind[0]:
+                known += [event for event in self._join(caller, queue) if event["agent"] not in self._host.agents]
+            for event in known:
+                if caller.may("read", event["agent"]) and only in (None, event["agent"]):
+                    yield _frame(event)
             while self._host.keys.in_force(caller):
                 try:
-                    event = await asyncio.wait_for(queue.get(), REFRESH)
+                    new = await asyncio.wait_for(queue.get(), REFRESH)
                 except TimeoutError:
                     yield b": here\n\n"
                     continue
-                if event is None:
+                if new is None:
                     return
-                if isinstance(event, bytes):
-                    yield event
-                elif caller.may("read", event["agent"]) and only in (None, event["agent"]):
-                    yield _frame(event)
+                if caller.may("read", new["agent"]) and only in (None, new["agent"]):
+                    yield _frame(new)
         finally:
             self._listeners.discard(queue)
-            relays.cancel()
+            self._counts[kind] -= 1
+            self._leave(caller, queue)
 
-    async def _relay(self, request: Request, queue: Queue) -> None:
-        """Forward the events of the other replicas to a listener that is not a replica; replicas may come and go."""
-        if not self._host.store.shared or FORWARDED in request.headers:
-            return
-        async with asyncio.TaskGroup() as group:
-            following: dict[str, asyncio.Task[None]] = {}
-            while True:
-                try:
-                    addresses = await self._host.others()
-                except (StoreError, UnavailableError):
-                    addresses = []
-                for address in addresses:
-                    if address not in following or following[address].done():
-                        following[address] = group.create_task(self._pass_on(address, request, queue))
-                await asyncio.sleep(REFRESH)
+    def _is_replica(self, request: Request) -> bool:
+        return self._host.store.shared and FORWARDED in request.headers
 
-    async def _pass_on(self, address: str, request: Request, queue: Queue) -> None:
-        try:
-            async for frame in self._forwarder.follow(address, request):
-                if queue.qsize() < WAITING:
-                    queue.put_nowait(frame)
-        except Exception as error:  # one replica stops none of the others, and is asked again
-            log("no events of another replica", address=address, why=str(error))
+    def _join(self, caller: Caller, queue: Queue) -> list[Event]:
+        """Listen to the other replicas too; return what is known of their agents."""
+        relay = self._relays.get(caller.id)
+        if relay is None:
+            relay = self._relays[caller.id] = Relay(caller, self._host, self._forwarder, self._sessions)
+        relay.listeners.add(queue)
+        return list(relay.known.values())
+
+    def _leave(self, caller: Caller, queue: Queue) -> None:
+        relay = self._relays.get(caller.id)
+        if relay is not None:
+            relay.listeners.discard(queue)
+            if not relay.listeners:
+                self._relays.pop(caller.id).stop()
 
     @property
     def listeners(self) -> int:
         """Return how many listen."""
         return len(self._listeners)
 
-    @property
-    def most(self) -> int:
-        """Return how many may."""
-        return self._host.limits.listeners
+    def check_room(self, request: Request, caller: Caller) -> None:
+        """Refuse one stream too many, of a key or in all. Replicas need one for each key: these are limited by key only."""
+        limits, replica = self._host.limits, self._is_replica(request)
+        if self._counts[replica, caller.id] >= limits.listeners_per_key:
+            raise RequestError(429, f"at most {limits.listeners_per_key} streams of a key may be open at a time", 10)
+        if not replica and sum(n for (other, _), n in self._counts.items() if not other) >= limits.listeners:
+            raise RequestError(429, f"at most {limits.listeners} streams may be open at a time", 10)
 
 
 def stream(events: Events, request: Request, caller: Caller) -> StreamingResponse:
     """Return the stream of events for a caller."""
-    if events.listeners >= events.most:
-        raise RequestError(429, f"at most {events.most} streams may be open at a time", 10)
+    events.check_room(request, caller)
     only = request.query_params.get("agent")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)
@@ -165,6 +162,11 @@ def _caps_ended(served: Served, now: int) -> bool:
         cap["until"] is not None and cap["until"] <= now / 1e6 and (cap["spent"] or cap["reserved"])
         for cap in points[-1]["caps"]
     )
+
+
+def _history_of(served: Served) -> Event:
+    history = served.hosted.history
+    return {"agent": served.name, "history": list(history.points), "marks": history.marks}
 
 
 def _frame(event: Event) -> bytes:

@@ -1,30 +1,25 @@
 """The journal for others: NDJSON, Parquet, and the question what other lines would have been worth."""
 
-import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from lewa.frontiers import frontier
+from lewa.serve.auth import Caller
 from lewa.serve.bodies import COLUMNS, DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted import Hosted
+from lewa.serve.reads import HeavyReads
 from lewa.serve.rows import TOLD, Row
 from lewa.serve.schema import Line, WhatIf
 from lewa.serve.store import Store
 from lewa.version import install
 
-T = TypeVar("T")
 PAGE = 5_000
 ROWS = 2_000_000  # decisions that one table holds
-
-
-async def in_thread(work: Callable[..., T], *values: object) -> T:
-    """Run long work beside the event loop."""
-    return await asyncio.to_thread(work, *values)
 
 
 def plain(row: Row, actions: Sequence[str]) -> dict[str, object]:
@@ -49,18 +44,28 @@ def plain(row: Row, actions: Sequence[str]) -> dict[str, object]:
     return {**row.plain(), "at": row.at / 1e6, "body": body}
 
 
-async def ndjson(
-    store: Store, agent: int, actions: Sequence[str], after: int, limit: int | None, until: int
-) -> AsyncIterator[bytes]:
-    """Yield the journal up to a record line by line, a page at a time."""
-    left = limit
-    while left is None or left > 0:
-        size = PAGE if left is None else min(PAGE, left)
-        rows = await asyncio.to_thread(lambda a=after, n=size: list(store.rows(agent, a, n, until)))  # type: ignore[misc]
-        if not rows:
-            return
-        yield b"".join(msgspec.json.encode(plain(row, actions)) + b"\n" for row in rows)
-        after, left = rows[-1].seq, None if left is None else left - len(rows)
+class Pages:
+    """The records of a journal after one and up to another as NDJSON, a page at a time."""
+
+    def __init__(self, store: Store, agent: int, actions: Sequence[str], until: int) -> None:
+        self._store, self._agent, self._actions, self._until = store, agent, actions, until
+
+    def read(self, after: int, limit: int | None) -> tuple[bytes, int, int]:
+        """Return the lines of the next page, the number of its last record, and how many there are."""
+        size = PAGE if limit is None else min(PAGE, limit)
+        rows = list(self._store.rows(self._agent, after, size, self._until)) if size > 0 else []
+        lines = b"".join(msgspec.json.encode(plain(row, self._actions)) + b"\n" for row in rows)
+        return lines, rows[-1].seq if rows else after, len(rows)
+
+    async def stream(self, reads: HeavyReads, caller: Caller, after: int, limit: int | None) -> AsyncIterator[bytes]:
+        """Yield the pages, each read and written as text beside the event loop."""
+        left, begun = limit, False
+        while left is None or left > 0:
+            lines, after, count = await reads.run(caller, self.read, after, left, begun=begun)
+            left, begun = None if left is None else left - count, True
+            if not count:
+                return
+            yield lines
 
 
 def field_columns(fields: Sequence[str]) -> dict[str, str]:

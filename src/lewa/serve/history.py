@@ -83,6 +83,12 @@ class History:
         for item in (*self.points, *self.marks):
             item["at"] = min(item["at"], now / 1e6)
 
+    def copy(self) -> "History":
+        """Return a copy."""
+        twin = History()
+        twin.points, twin.marks = self.points.copy(), self.marks.copy()
+        return twin
+
     def plain(self) -> Drawing:
         """Return the marks and some of the points, as plain data for JSON."""
         return {"points": self.points[:: 1 + len(self.points) // STORED], "marks": self.marks}

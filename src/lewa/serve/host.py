@@ -8,7 +8,8 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from lewa.serve.auth import REFRESH, Keys
@@ -23,7 +24,11 @@ from lewa.serve.store import DamageError, Store, StoreError
 from lewa.serve.writer import Writer
 
 T = TypeVar("T")
+FORGET = 60.0  # seconds between two deletions of old idempotency keys
 TICK = 0.25  # seconds between looks at the clock
+READERS = 4  # threads for small reads
+SETTLED = 3  # leases that an agent stays after a takeover, before it is handed over
+READING = "it is reading its journal"
 LOST = "another replica serves this agent now; send the request again"
 
 
@@ -51,6 +56,11 @@ class Host:
         self._tasks: set[asyncio.Task[None]] = set()
         self._recovering: asyncio.Task[None] | None = None
         self._drops = 0  # how often memory was dropped
+        self._missing = READING  # why nothing is served, while nothing is
+        self._loading: dict[int, int] = {}  # agents that are being read, with the epochs of their leases
+        self._readers = ThreadPoolExecutor(READERS, "lewa small reads")
+        self._lookout = ThreadPoolExecutor(1, "lewa leases")
+        self._forgotten_at = time.monotonic()
         self._clock = time.time() - time.monotonic()  # a jump of the wall clock moves no timeout of this process
 
     # Start and stop ------------------------------------------------------------------------------------------------------
@@ -62,10 +72,11 @@ class Host:
         await self.refresh_keys()
         if self.store.shared:
             await self.writer.call(lambda store: store.renew({}))
+            self._spawn(self._repeat(self._renew))  # to read long journals must not cost the leases of the others
         await self._load_all()
         self.available = True
-        for work in (self._clockwork, self._upkeep, self._look_through):
-            self._spawn(work())
+        for work in (self._clockwork(), self._repeat(self._upkeep), self._look_through()):
+            self._spawn(work)
 
     async def stop(self) -> None:
         """Write everything, leave snapshots, give leases back."""
@@ -83,6 +94,8 @@ class Host:
         except (StoreError, UnavailableError) as error:
             log("stopped without a snapshot", why=str(error))
         self.writer.stop()
+        for threads in (self._readers, self._lookout):
+            threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
@@ -91,7 +104,7 @@ class Host:
         task.add_done_callback(self._tasks.discard)
 
     async def _load_all(self) -> None:
-        agents = await asyncio.to_thread(self.store.agents)
+        agents = await self._look(self.store.agents)
         self.names = {agent.name: agent.id for agent in agents}
         replicas = await self._replicas()
         for agent in agents:
@@ -104,6 +117,7 @@ class Host:
 
     async def _load(self, name: str, number: int, epoch: int) -> Served | None:
         """Read one agent; a damaged journal does not affect other agents."""
+        self._loading[number] = epoch
         try:
             hosted, chain, at, start = await asyncio.to_thread(load, self.store, number, None, True)
             hosted.begin_at(now := self.now())
@@ -115,6 +129,8 @@ class Host:
                 raise  # the store is at fault, not this journal
             self.found_damage(name, error)
             return None
+        finally:
+            del self._loading[number]
         entries = hosted.run_here()
         if entries:
             await self.append(served, entries, self.now(served))
@@ -161,11 +177,11 @@ class Host:
 
     async def find(self, name: str, forwarded: bool = False) -> Served:
         """Return an agent that is served here, or say who serves it."""
-        served = self.agents.get(name)
-        if served is not None:
-            return served
-        if not self.available:
-            raise UnavailableError("the service is not ready: it is reading its journal")
+        while (served := self.agents.get(name)) is not None:
+            if served.idle.is_set():
+                return served
+            await served.idle.wait()
+        self.check_available()
         if name in self.broken:
             raise UnavailableError(self.broken[name], 60)
         if not self.store.shared:
@@ -173,14 +189,26 @@ class Host:
         async with self._locks.setdefault(name, asyncio.Lock()):
             return self.agents.get(name) or await self._claim(name, forwarded)
 
+    async def turn(self, served: Served) -> None:
+        """Wait until no thread changes an agent: then it is the caller's until the next await. Reject a dropped one."""
+        while not served.idle.is_set():
+            await served.idle.wait()
+        if served.dropped:
+            raise UnavailableError(LOST, 0.1)
+
+    def check_available(self) -> None:
+        """Reject a call while the agents are not in memory; the sentence says why."""
+        if not self.available:
+            raise UnavailableError(f"the service is not ready: {self._missing}")
+
     async def _claim(self, name: str, forwarded: bool) -> Served:
         if name not in self.names:
-            agents = await asyncio.to_thread(self.store.agents)
+            agents = await self._look(self.store.agents)
             self.names = {agent.name: agent.id for agent in agents}
         number = self.names.get(name)
         if number is None:
             raise RequestError(404, f"there is no agent {name:.100}")
-        leases = await asyncio.to_thread(self.store.leases)
+        leases = await self._look(self.store.leases)
         other = next((lease for lease in leases if lease.agent == number and lease.live and lease.owner != self.owner), None)
         winner = other.address if other is not None else self._winner(name, await self._replicas())
         if winner != self.address and not (forwarded and other is None):
@@ -191,10 +219,15 @@ class Host:
         served = None if epoch is None else await self._load(name, number, epoch)
         if served is None:
             raise UnavailableError(self.broken.get(name, LOST), 0.2)
+        served.taken_at = time.monotonic()
         return served
 
+    async def _look(self, work: Callable[[], T]) -> T:
+        """Read what says which replica serves an agent, in a thread that nothing else keeps busy."""
+        return await asyncio.get_running_loop().run_in_executor(self._lookout, work)
+
     async def _replicas(self) -> list[str]:
-        return await asyncio.to_thread(self.store.replicas) if self.store.shared else [self.address]
+        return await self._look(self.store.replicas) if self.store.shared else [self.address]
 
     async def others(self) -> list[str]:
         """Return the addresses of the other replicas."""
@@ -209,8 +242,10 @@ class Host:
         return await self.read(self.store.agents)
 
     async def read(self, work: Callable[..., T], *values: object) -> T:
-        """Read from the store: SQLite answers at once, a database is asked in a thread."""
-        return await asyncio.to_thread(work, *values) if self.store.shared else work(*values)
+        """Read a little from the store: SQLite answers at once, a database is asked in a thread."""
+        if not self.store.shared:
+            return work(*values)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work, *values)
 
     # Writing -------------------------------------------------------------------------------------------------------------
 
@@ -229,6 +264,28 @@ class Host:
         """Put a change into the batch that gathers, and mark it on the page."""
         served.hosted.history.mark(entry.body, at)
         return self.append(served, [entry], at)
+
+    async def change(self, served: Served, work: Callable[[], Entry]) -> Entry:
+        """Change an agent in a thread, as it may take long if many decisions are open; other calls of the agent wait."""
+        await self.turn(served)
+        served.idle.clear()
+        try:
+            entry = await asyncio.to_thread(work)
+            if served.dropped:
+                raise UnavailableError(LOST, 0.1)
+            commit = self.changed(served, entry, self.now(served))
+        except (ValueError, RequestError):  # nothing has changed
+            raise
+        except asyncio.CancelledError:  # the thread goes on
+            self._drop([served])
+            raise
+        except Exception as error:
+            self.spoiled(error)
+            raise
+        finally:
+            served.idle.set()
+        await commit
+        return entry
 
     async def settled(self, served: Served) -> None:
         """Wait until the state of an agent in memory is on disk; reject the call if it never will be."""
@@ -258,11 +315,14 @@ class Host:
         await self.writer.call(lambda store: store.put_retired(served.number, served.at))
 
     async def _snapshot(self, served: Served) -> None:
+        while not served.idle.is_set():
+            await served.idle.wait()
         if served.dropped:
             return
-        snapshot, epoch = served.hosted.snapshot(served.number, served.seq, served.at), served.epoch
-        served.snapshot_seq, served.snapshot_at = snapshot.seq, snapshot.at
+        copy, number, epoch = served.hosted.copy(), served.number, served.epoch
+        served.snapshot_seq, served.snapshot_at = seq, at = served.seq, served.at
         try:
+            snapshot = await asyncio.to_thread(copy.snapshot, number, seq, at)
             await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
         except (StoreError, UnavailableError) as error:
             log("no snapshot", agent=served.name, why=str(error))
@@ -270,7 +330,7 @@ class Host:
     def _failed(self, error: Exception) -> None:
         log("commit failed; agents are read from the journal again", why=str(error))
         self.meters.failures.inc()
-        self.available = False
+        self.available, self._missing = False, READING
         self._drops += 1
         self._drop(list(self.agents.values()))
         self.writer.reset()
@@ -294,11 +354,14 @@ class Host:
             try:
                 await self.writer.call(lambda store: store.reconnect())
                 await self.writer.call(lambda store: store.check())
+                self._missing = READING
                 if self.store.shared:
                     await self.writer.call(lambda store: store.renew({}))
                 before = self._drops
                 await self._load_all()
             except Exception as error:
+                if isinstance(error, StoreError):
+                    self._missing = "its store does not answer"
                 log("the store is still unavailable", why=str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 2.0)
@@ -321,6 +384,8 @@ class Host:
         while True:
             await asyncio.sleep(TICK)
             for served in list(self.agents.values()):
+                if not served.idle.is_set():
+                    continue
                 at = self.now(served)
                 try:
                     entries = served.hosted.due(at)
@@ -344,42 +409,49 @@ class Host:
             self.changed(served, entry, at).add_done_callback(_look)
             log("watchdog", agent=served.name, mode=rule.then, why=why)
 
-    async def _upkeep(self) -> None:
-        """Renew leases, take over and hand over agents, read keys, forget old ones."""
-        turn = 0
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something now and then, whatever happens."""
         while True:
             await asyncio.sleep(min(self.lease / 3, 1.0))
-            turn += 1
             try:
-                if self.store.shared and self.available:
-                    await self._leases()
-                if time.monotonic() - self.keys.read_at > REFRESH:
-                    await self.refresh_keys()
-                for served in list(self.agents.values()):
-                    if served.seq > served.snapshot_seq and self.now() - served.snapshot_at > self.limits.snapshot_age * 1e6:
-                        await self._snapshot(served)
-                if turn % 60 == 0:
-                    for served in list(self.agents.values()):
-                        before, number = served.at - served.keys_for, served.number
-                        await self.writer.call(lambda store, a=number, b=before: store.forget_keys(a, b))  # type: ignore[misc]
+                await work()
             except StoreError as error:
                 if self.available:
                     self._failed(error)
             except UnavailableError:
                 pass  # the store is being read again
-            except Exception as error:  # leases are renewed whatever happens
+            except Exception as error:
                 log("upkeep failed", why=str(error))
 
-    async def _leases(self) -> None:
-        epochs = {served.number: served.epoch for served in self.agents.values()}
-        lost = await self.writer.call(lambda store: store.renew(epochs))
-        self._lost(lost)
+    async def _renew(self) -> None:
+        """Prolong the leases of agents that are served or being read."""
+        epochs = self._loading | {served.number: served.epoch for served in self.agents.values()}
+        self._lost(await self.writer.call(lambda store: store.renew(epochs)))
+
+    async def _upkeep(self) -> None:
+        """Take over and hand over agents, read keys, forget old ones."""
+        if self.store.shared and self.available:
+            await self._share_out()
+        if time.monotonic() - self.keys.read_at > REFRESH:
+            await self.refresh_keys()
+        for served in list(self.agents.values()):
+            if served.seq > served.snapshot_seq and self.now() - served.snapshot_at > self.limits.snapshot_age * 1e6:
+                await self._snapshot(served)
+        if time.monotonic() - self._forgotten_at > FORGET:
+            self._forgotten_at = time.monotonic()
+            for served in list(self.agents.values()):
+                before, number = served.at - served.keys_for, served.number
+                await self.writer.call(lambda store, a=number, b=before: store.forget_keys(a, b))  # type: ignore[misc]
+
+    async def _share_out(self) -> None:
+        """Hand over agents that another replica should have, and take those that nobody has."""
         replicas = await self._replicas()
         for served in list(self.agents.values()):
-            if self._winner(served.name, replicas) != self.address:
+            settled = time.monotonic() - served.taken_at > SETTLED * self.lease  # else agents follow a replica that flaps
+            if settled and self._winner(served.name, replicas) != self.address:
                 await self._hand_over(served)
-        live = {lease.agent for lease in await asyncio.to_thread(self.store.leases) if lease.live}
-        agents = await asyncio.to_thread(self.store.agents)
+        live = {lease.agent for lease in await self._look(self.store.leases) if lease.live}
+        agents = await self._look(self.store.agents)
         self.names = {agent.name: agent.id for agent in agents}
         for agent in agents:
             if agent.id not in live and agent.name not in self.agents and self._winner(agent.name, replicas) == self.address:
@@ -388,10 +460,12 @@ class Host:
                         await self._claim(agent.name, True)
 
     async def _hand_over(self, served: Served) -> None:
+        while not served.idle.is_set():
+            await served.idle.wait()
         self._drop([served])
         await self.writer.barrier()
         number, epoch = served.number, served.epoch
-        snapshot = served.hosted.snapshot(number, served.seq, served.at)
+        snapshot = await asyncio.to_thread(served.hosted.snapshot, number, served.seq, served.at)
         await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
         await self.writer.call(lambda store: store.release({number: epoch}))
         log("handed over", agent=served.name)

@@ -4,7 +4,7 @@ A call changes the agent in memory and returns the entries that the journal has 
 `Fold.apply` takes them over from the journal and comes to the same state to the bit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Self
 
@@ -32,7 +32,7 @@ from lewa.serve.bodies import (
 from lewa.serve.caps import RULES, check_caps, within
 from lewa.serve.changes import check_change, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
-from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
+from lewa.serve.rehearsal import Rehearsal, look, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query
 from lewa.serve.terms import terms_at
@@ -79,7 +79,7 @@ class Hosted(Fold):
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""
         check_change(wanted)
-        trial = Rehearsal.restore(self.agent.snapshot())
+        trial = Rehearsal.of(self.agent)
         made = make_changes(trial, wanted, who)
         caps = self.setup.caps if wanted.caps is UNSET else wanted.caps
         rules = self.setup.watchdog if wanted.watchdog is UNSET else wanted.watchdog
@@ -425,11 +425,18 @@ class Hosted(Fold):
 
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
-        copy, bare = Rehearsal.restore(self.agent.snapshot()), Rehearsal.restore(bare_of(self.agent.snapshot()))
-        plays = (copy.pull(**nothing(copy)).play, bare.pull(**nothing(bare)).play)
-        played, unmixed = (dict(zip(self.actions, play, strict=False)) for play in plays)
-        return played, unmixed
+        return self.plays()()
+
+    def plays(self) -> Callable[[], tuple[dict[str, float], dict[str, float]]]:
+        """Return a function for another thread that computes `play` on copies made now, without the open decisions."""
+        copy, bare, actions = Rehearsal.of(self.agent), Rehearsal.of(self.agent).bare(), self.actions
+
+        def play() -> tuple[dict[str, float], dict[str, float]]:
+            played, unmixed = (twin.pull(**nothing(twin)).play for twin in (copy, bare))
+            return dict(zip(actions, played, strict=False)), dict(zip(actions, unmixed, strict=False))
+
+        return play
 
     def warm(self) -> None:
         """Run every step once on a copy, so that all code is compiled now."""
-        warm(Rehearsal.restore(bare_of(self.agent.snapshot())), self._observes_all)
+        warm(Rehearsal.of(self.agent, whole=True).bare(), self._observes_all)

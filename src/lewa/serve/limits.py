@@ -18,3 +18,9 @@ class Limits(NamedTuple):
     snapshot_age: float = 300.0  # seconds after which a snapshot is made if there are new records
     long_tail: int = 1_000  # records read at the start beyond which a snapshot is made at once
     listeners: int = 100  # of events
+    listeners_per_key: int = 20
+    reads: int = 16  # heavy reads that run or wait
+    reads_per_key: int = 4
+    header: int = 65_536  # bytes of a request before its body
+    header_time: float = 10.0  # seconds until the header of a request is whole
+    body_time: float = 30.0  # seconds from then until its body is

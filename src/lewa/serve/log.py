@@ -19,6 +19,23 @@ def log(event: str, **fields: object) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
+class Sparing:
+    """Log lines that anyone can cause: so many per second are written, and the others counted."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._left, self._at, self._unwritten = rate, rate, time.monotonic(), 0
+
+    def log(self, event: str, **fields: object) -> None:
+        """Write one line, or count it; the next line says how many were not written."""
+        now = time.monotonic()
+        self._left, self._at = min(self._rate, self._left + (now - self._at) * self._rate), now
+        if self._left < 1:
+            self._unwritten += 1
+            return
+        unwritten, self._unwritten, self._left = self._unwritten, 0, self._left - 1
+        log(event, **fields, **({"unwritten": unwritten} if unwritten else {}))
+
+
 class Lines(logging.Handler):
     """Writes the records of Python's loggers as log lines, with the agent that a record is about."""
 

@@ -1,5 +1,6 @@
 """The metrics for Prometheus: counters of the service, and the status of each agent, at most a second old."""
 
+import asyncio
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -218,6 +219,17 @@ class Agents(Collector):
         yield from (mode, *caps.values(), blind)
 
 
-def exposition(registry: CollectorRegistry) -> bytes:
-    """Return the text that Prometheus reads."""
-    return generate_latest(registry)
+class Exposition:
+    """The text that Prometheus reads, made at most once a second: whoever asks meanwhile gets the same."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry, self._lock = registry, asyncio.Lock()
+        self._text, self._at = b"", float("-inf")
+
+    async def text(self) -> bytes:
+        """Return the text; it is made in a thread."""
+        async with self._lock:
+            if time.monotonic() - self._at > FRESH:
+                self._text = await asyncio.to_thread(generate_latest, self._registry)
+                self._at = time.monotonic()
+            return self._text

@@ -1,5 +1,6 @@
-"""The page for people: rendered here, drawn live from the events. A key is taken once and kept in a cookie of this page."""
+"""The page for people: rendered here, drawn live from the events. A key is taken once, and a cookie holds a session."""
 
+import asyncio
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -19,12 +20,12 @@ from lewa.serve.host import ElsewhereError
 from lewa.serve.hosted import Hosted
 from lewa.serve.metrics import ACTIONS
 from lewa.serve.routes import json_response
+from lewa.serve.sessions import forget, is_own, keep, token_of
 from lewa.version import __version__
 
 if TYPE_CHECKING:
     from lewa.serve.app import App
 
-COOKIE = "lewa_key"
 STATIC = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
@@ -42,6 +43,7 @@ SAFE = {
     "Cache-Control": "no-store",
 }
 SHOWN = 20  # agents on one page
+FOREIGN = "a page of another site sent this; sign in here"
 
 _templates = Environment(
     loader=PackageLoader("lewa.serve"), autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True
@@ -66,9 +68,10 @@ class Pages:
         try:
             caller = self._app.caller(request, cookie=True)
         except RequestError:
-            wrong = "that key is not valid" if COOKIE in request.cookies else ""
+            wrong = "this page was signed out" if token_of(request) else ""
             return _render("sign_in.html", 200, wrong=wrong, version=__version__)
         try:
+            caller.take()
             agents = await (self._single(only, request, caller) if only is not None else self._all(request, caller))
         except ElsewhereError as elsewhere:
             return await self._app.forwarder.send(elsewhere.address, request)
@@ -85,14 +88,15 @@ class Pages:
         if not caller.may("read", name):
             raise RequestError(404, f"there is no agent {name} here")
         served = await self._app.host.find(name, FORWARDED in request.headers)
-        return [describe(served.hosted, self._app.events.point(served), caller)]
+        return [describe(served.hosted, await asyncio.to_thread(self._app.events.point, served), caller)]
 
     async def _all(self, request: Request, caller: Caller) -> list[dict[str, object]]:
         """Return what the page shows of every agent, of those on other replicas too, by name."""
         host, point, everywhere = self._app.host, self._app.events.point, self._app.service.everywhere
-        mine = sorted(name for name in host.agents if caller.may("read", name))
-        agents = {name: describe(host.agents[name].hosted, point(host.agents[name]), caller) for name in mine[:SHOWN]}
-        agents |= {name: {"name": name} for name in mine[SHOWN:]}  # these are only counted
+        mine = [host.agents[name] for name in sorted(host.agents) if caller.may("read", name)]
+        points = await asyncio.to_thread(lambda: [point(served) for served in mine[:SHOWN]])
+        agents = {served.name: describe(served.hosted, at, caller) for served, at in zip(mine, points, strict=False)}
+        agents |= {served.name: {"name": served.name} for served in mine[SHOWN:]}  # these are only counted
         for answer in await everywhere.ask(request):
             agents = {agent["name"]: agent for agent in msgspec.json.decode(answer)} | agents
         for hosted, _ in await everywhere.rest(agents, request, caller):
@@ -100,19 +104,25 @@ class Pages:
         return [agents[name] for name in sorted(agents)]
 
     async def sign_in(self, request: Request) -> Response:
-        """Take a key and keep it in a cookie that scripts cannot read and other sites cannot send."""
+        """Take a key; keep a token that stands for it in a cookie that scripts cannot read and other sites cannot send."""
+        if not is_own(request):
+            return _render("sign_in.html", 403, wrong=FOREIGN, version=__version__)
         token = (parse_qs((await self._app.read(request)).decode(errors="replace")).get("key") or [""])[0].strip()
-        response: Response = RedirectResponse("/", 303)
-        if self._app.host.keys.find(token) is None:
+        caller = self._app.host.keys.find(token)
+        if caller is None:
             return _render("sign_in.html", 401, wrong="that key is not valid", version=__version__)
-        secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
-        response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/")
+        response = RedirectResponse("/", 303)
+        keep(response, request, self._app.sessions.open(caller))
         return response
 
     async def sign_out(self, request: Request) -> Response:
-        """Forget the key."""
+        """End the session, on the other replicas too."""
+        if not is_own(request):
+            return _render("sign_in.html", 403, wrong=FOREIGN, version=__version__)
+        self._app.sessions.end(token_of(request))
+        await self._app.service.everywhere.ask(request)
         response = RedirectResponse("/", 303)
-        response.delete_cookie(COOKIE, path="/")
+        forget(response, request)
         return response
 
     async def static(self, request: Request) -> Response:

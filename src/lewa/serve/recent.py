@@ -26,6 +26,12 @@ class Recent:
         """Count rewards; of one per action the mean."""
         self._rewards.extend(sum(x) / len(x) if isinstance(x, list | tuple) else x for x in rewards)
 
+    def copy(self) -> "Recent":
+        """Return a copy."""
+        twin = Recent(self._size)
+        twin._actions, twin._rewards = self._actions.copy(), self._rewards.copy()
+        return twin
+
     def plain(self) -> list[list[float]]:
         """Return the window as plain data for JSON."""
         return [list(self._actions), list(self._rewards)]

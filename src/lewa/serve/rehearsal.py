@@ -1,14 +1,28 @@
-"""Steps on a copy of an agent, to compile its code and to compute the play of its learner."""
+"""Steps on a copy of an agent: to compile its code, to compute the play of its learner, to try a change."""
 
-from typing import Any
+from typing import Any, Self
 
 from lewa.agent import Agent
+from lewa.agent.breaker import Breakers
 from lewa.agent.status import Status, report
 from lewa.serve.schema import Number
 
 
 class Rehearsal(Agent):
     """A copy of an agent to try things on. It says nothing to the log: none of it has happened."""
+
+    @classmethod
+    def of(cls, agent: Agent, whole: bool = False) -> Self:
+        """Return a copy of an agent, with its open decisions if it is to be `whole`; to make it takes little time."""
+        copy = cls.__new__(cls)
+        copy._begin(agent._copy(whole))
+        return copy
+
+    def bare(self) -> Self:
+        """Put the copy into the mode live, without exposure, minimum shares and rests; return it."""
+        self._state.breakers = Breakers()
+        self._state.exposure = self._state.exposure._replace(mode="live", share=1.0, minimum={})
+        return self
 
     def _announce(self) -> None:
         """Do nothing: a rehearsal announces nothing."""
@@ -21,13 +35,6 @@ class Rehearsal(Agent):
 def look(agent: Agent) -> Status:
     """Return the status of an agent, without a word in the log."""
     return report(agent._copy(whole=False), agent._misfits)
-
-
-def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Return the snapshot of the same agent in the mode live, without exposure, minimum shares and rests."""
-    state = {name: value for name, value in snapshot["state"].items() if name != "failures"}
-    bare = {**state["exposure"], "mode": "live", "share": 1.0, "minimum": []}
-    return {**snapshot, "state": {**state, "exposure": bare}}
 
 
 def nothing(agent: Agent) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -12,6 +13,9 @@ from lewa.serve.auth import Caller
 from lewa.serve.served import Served
 from lewa.serve.service import Service
 
+T = TypeVar("T")
+PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}  # of every response that has data
+_PRIVATE = [(name.lower().encode(), value.encode()) for name, value in PRIVATE.items()]
 encode = msgspec.json.Encoder().encode
 
 
@@ -33,6 +37,10 @@ class Call:
     async def served(self) -> Served:
         """Return the agent that the path names, if it is served here."""
         return await self.service.host.find(self.name, self.forwarded)
+
+    async def heavy(self, work: Callable[..., T], *values: object) -> T:
+        """Run a heavy read for the caller, beside the event loop."""
+        return await self.service.reads.run(self.caller, work, *values)
 
 
 Handler = Callable[[Call], Awaitable[object]]
@@ -59,7 +67,7 @@ class Json(Response):
 
     def __init__(self, content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.status_code, self.body, self.background = status, content, None
-        self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json")]
+        self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json"), *_PRIVATE]
         if headers:
             self.raw_headers += [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 

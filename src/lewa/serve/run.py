@@ -3,8 +3,10 @@
 import os
 import signal
 import socket
+import sys
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -15,8 +17,10 @@ from lewa.serve.auth import SCOPES, is_key_of, make_key
 from lewa.serve.host import Host, new_owner
 from lewa.serve.limits import Limits
 from lewa.serve.log import log, take_over
+from lewa.serve.protocol import LimitedConnection, Room, most_connections
 from lewa.serve.store import Store, StoreError, open_store
 
+SWITCH = 0.001  # seconds that the event loop waits for a thread that computes
 GRACE = 5  # seconds that requests under way have at the end
 
 
@@ -111,6 +115,7 @@ def serve(
     limits: Limits | None = None,
     address: str | None = None,
     lease: float = 3.0,
+    metrics_key: bool = False,
 ) -> None:
     """Serve the agents of a store until SIGTERM or SIGINT."""
     listener = _listen(bind, port)
@@ -125,10 +130,13 @@ def serve(
     if key is not None:
         print(f"The first admin key, shown once: {key}", flush=True)
     take_over()
+    sys.setswitchinterval(SWITCH)
     host = Host(store, limits or Limits(), owner, here, lease)
-    app = App(host)
+    app = App(host, metrics_key)
+    room = Room(host.limits, most_connections())
     config = uvicorn.Config(
         app.build(),
+        http=partial(LimitedConnection, room=room),  # type: ignore[arg-type]  # it is called as the class is
         ws="none",
         log_level="critical",
         access_log=False,

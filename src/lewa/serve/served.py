@@ -1,5 +1,6 @@
 """An agent that this process serves: the fold of its journal, its place in the store, and the keys it was asked with."""
 
+import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,6 +23,9 @@ class Served:
         self.number, self.hosted, self.at, self._chain = number, hosted, at, chain
         self.snapshot_seq, self.epoch, self.dropped = snapshot_seq, epoch, False
         self.snapshot_at = at
+        self.idle = asyncio.Event()  # cleared while a thread changes the agent
+        self.idle.set()
+        self.taken_at = float("-inf")  # when it was taken over from another replica, by the monotonic clock
         self.keys: OrderedDict[str, tuple[int, int]] = OrderedDict()  # key -> (decision, at)
         self.keys_complete = True  # whether every key in force is in memory
         self.results: Counter[str] = Counter()  # of feedback

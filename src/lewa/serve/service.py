@@ -3,8 +3,9 @@
 import asyncio
 import re
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -19,6 +20,7 @@ from lewa.serve.export import plain
 from lewa.serve.forward import Forwarder
 from lewa.serve.host import LOST, Host
 from lewa.serve.hosted import Hosted
+from lewa.serve.reads import HeavyReads
 from lewa.serve.rows import TOLD, Audit, Chain, Entry, KeyRow, stored_key
 from lewa.serve.schema import (
     AgentChange,
@@ -33,7 +35,11 @@ from lewa.serve.schema import (
     Told,
 )
 from lewa.serve.served import Served, load
+from lewa.serve.store import Store
 
+T = TypeVar("T")
+SLICE = 100  # entries of a list that are applied at a time
+Done = tuple[list[Told], list[Entry], Sequence[KeyRow]]  # what a slice gave, and what the journal has to hold of it
 Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, the number, and the values or why refused
 
 
@@ -42,14 +48,14 @@ class Service:
 
     def __init__(self, host: Host, forwarder: Forwarder | None = None) -> None:
         self.host, self.everywhere = host, Everywhere(host, forwarder or Forwarder())
+        self.reads = HeavyReads(host.limits)
 
     # Agents --------------------------------------------------------------------------------------------------------------
 
     async def create(self, setup: AgentSetup, who: Caller) -> Served:
         """Make an agent; compiling what it needs may take some seconds, in another thread."""
         limits, host = self.host.limits, self.host
-        if not host.available:
-            raise UnavailableError("the service is not ready: it is reading its journal")
+        host.check_available()
         for what, count, most in (
             ("agents", sum(agent.retired is None for agent in await host.known()) + 1, limits.agents),
             ("actions", len(setup.actions), limits.actions),
@@ -72,6 +78,7 @@ class Service:
 
     async def change(self, served: Served, wanted: AgentChange | None, match: str | None, who: Caller) -> None:
         """Change an agent, or retire it if nothing is wanted of it, if it still is the version that the caller saw."""
+        await self.host.turn(served)  # from here to the change nothing is awaited
         hosted = served.hosted
         if match is None:
             raise RequestError(
@@ -81,15 +88,14 @@ class Service:
             raise RequestError(
                 412, f"a change must name the current version: {served.name} has version {hosted.version}, got {match}"
             )
-        before, at = msgspec.json.encode(hosted.setup).decode(), self.host.now(served)
+        before = msgspec.json.encode(hosted.setup).decode()
         for what, count, most in self._grown(served, wanted):
             if count > most:
                 raise RequestError(413, f"this service allows at most {most} {what}, got {count}")
-        entry = hosted.retire(who.id) if wanted is None else hosted.change(wanted, who.id)
-        await self.host.changed(served, entry, at)
-        await self.host.writer.call(
-            lambda store: store.put_audit(Audit(at, who.id, "change", served.name, before, entry.body))
-        )
+        work = partial(hosted.retire, who.id) if wanted is None else partial(hosted.change, wanted, who.id)
+        entry = await self.host.change(served, work)
+        audit = Audit(served.at, who.id, "change", served.name, before, entry.body)
+        await self.host.writer.call(lambda store: store.put_audit(audit))
         if wanted is None:
             await self.host.retired(served)
 
@@ -118,30 +124,39 @@ class Service:
         """Draw an action for each query; a text stands for one that was refused before."""
         keys = [query.key for query in queries if isinstance(query, Query) and query.key is not None]
         await self._fetch_keys(served, keys)
-        host, at = self.host, self.host.now(served)
-        repeated = len(keys) == len(queries) > 0 and all(served.known_key(key, at) is not None for key in keys)
-        if served.hosted.retired and not repeated:
-            raise RequestError(410, f"{served.name} is retired: it makes no more decisions")
-        drawing = Drawing(served, at)
-        try:
-            drawing.draw(queries)
-        except Exception as error:
-            host.spoiled(error)
-            raise
-        if drawing.entries:
-            await host.append(served, drawing.entries, at, drawing.keys)
-        return await self._answers(served, drawing.made, at)
+        host, made, commits = self.host, list[tuple[Made, int]](), list[asyncio.Future[None]]()
+        while len(made) < len(queries):
+            if made:
+                await asyncio.sleep(0)  # other calls are served meanwhile
+            await host.turn(served)
+            at = host.now(served)
+            if served.hosted.retired:
+                repeated = len(keys) == len(queries) and all(served.known_key(key, at) is not None for key in keys)
+                if not repeated:
+                    raise RequestError(410, f"{served.name} is retired: it makes no more decisions")
+            drawing = Drawing(served, at)
+            try:
+                drawing.draw(queries[len(made) :])
+            except Exception as error:
+                host.spoiled(error)
+                raise
+            made += [(item, at) for item in drawing.made]
+            if drawing.entries:
+                commits.append(host.append(served, drawing.entries, at, drawing.keys))
+        for commit in commits:
+            await commit
+        return await self._answers(served, made)
 
-    async def _answers(self, served: Served, made: Sequence[Made], at: int) -> list[Decided | str]:
+    async def _answers(self, served: Served, made: Sequence[tuple[Made, int]]) -> list[Decided | str]:
         hosted = served.hosted
-        repeated = {number for number in made if isinstance(number, int)}
+        repeated = {number for number, _ in made if isinstance(number, int)}
         rows = {}
         if repeated:
             await self.host.settled(served)
             read = await self.host.read(self.host.store.rows_of, served.number, repeated)
             rows = {row.decision: row for row in read if row.kind == "decision"}
         answers: list[Decided | str] = []
-        for item in made:
+        for item, at in made:
             if isinstance(item, str):
                 answers.append(item)
             elif isinstance(item, int):
@@ -171,93 +186,104 @@ class Service:
             raise RequestError(410, f"{served.name} is retired: it records no decisions made elsewhere")
         keys_seen = [item.key for item in seen if isinstance(item, Observation) and item.key is not None]
         await self._fetch_keys(served, keys_seen, elsewhere=True)
-        host, hosted, at = self.host, served.hosted, self.host.now(served)
-        entries: list[Entry] = []
-        keys: list[KeyRow] = []
-        results: list[Told] = []
+
+        def take(part: Sequence[Observation | str], at: int) -> Done:
+            entries: list[Entry] = []
+            keys: list[KeyRow] = []
+            results = [self._observe_one(served, observation, at, entries, keys) for observation in part]
+            return results, entries, keys
+
+        return await self._in_slices(served, seen, take)
+
+    def _observe_one(
+        self, served: Served, seen: Observation | str, at: int, entries: list[Entry], keys: list[KeyRow]
+    ) -> Told:
+        hosted = served.hosted
+        if isinstance(seen, str):
+            return Told(None, "refused", seen)
+        known = None if seen.key is None else served.known_key(seen.key, at, elsewhere=True)
+        if known is not None:
+            return Told(hosted.id_of(known), "same")
         try:
-            for observation in seen:
-                if isinstance(observation, str):
-                    results.append(Told(None, "refused", observation))
-                    continue
-                known = None if observation.key is None else served.known_key(observation.key, at, elsewhere=True)
-                if known is not None:
-                    results.append(Told(hosted.id_of(known), "same"))
-                    continue
-                try:
-                    made, number = hosted.observe(observation, at)
-                except ValueError as error:
-                    results.append(Told(None, "refused", str(error)))
-                    continue
-                entries += made
-                if observation.key is not None:
-                    keys.append(served.remember_key(observation.key, number, at, elsewhere=True))
-                action = hosted.actions.index(observation.action)
-                served.by[action, "elsewhere"] += 1  # `by` is any text, a metric has few labels
-                results.append(Told(hosted.id_of(number), "kept" if number in hosted.open else "learned"))
-        except Exception as error:
-            host.spoiled(error)
-            raise
-        if entries:
-            await host.append(served, entries, at, keys)
-        elif any(result.result == "same" for result in results):
-            await host.settled(served)
-        return results
+            made, number = hosted.observe(seen, at)
+        except ValueError as error:
+            return Told(None, "refused", str(error))
+        entries += made
+        if seen.key is not None:
+            keys.append(served.remember_key(seen.key, number, at, elsewhere=True))
+        served.by[hosted.actions.index(seen.action), "elsewhere"] += 1  # `by` is any text, a metric has few labels
+        return Told(hosted.id_of(number), "kept" if number in hosted.open else "learned")
+
+    async def _in_slices(
+        self,
+        served: Served,
+        items: Sequence[T],
+        take: Callable[[Sequence[T], int], Done],
+        numbers: Callable[[Sequence[T]], Sequence[int]] = lambda part: (),
+    ) -> list[Told]:
+        """Apply the entries of a call a slice at a time: other calls are served between two slices."""
+        host, answered, commits = self.host, list[Told](), list[asyncio.Future[None]]()
+        for start in range(0, len(items), SLICE):
+            if start:
+                await asyncio.sleep(0)
+            part = items[start : start + SLICE]
+            await self._fetch_finished(served, numbers(part))
+            at = host.now(served)
+            try:
+                results, entries, keys = take(part, at)
+            except Exception as error:
+                host.spoiled(error)
+                raise
+            answered += results
+            if entries:
+                commits.append(host.append(served, entries, at, keys))
+        for commit in commits:
+            await commit
+        if not commits and any(result.result == "same" for result in answered):
+            await host.settled(served)  # what it is the same as may not be on disk yet
+        return answered
 
     # Answers -------------------------------------------------------------------------------------------------------------
 
     async def feedback(self, served: Served, answers: Sequence[Given]) -> list[Told]:
         """Apply the reported values of decisions, each entry for itself."""
-        await self._fetch_finished(served, [number for _, number, _ in answers])
-        host, hosted, at = self.host, served.hosted, self.host.now(served)
-        entries: list[Entry] = []
-        results: list[Told] = []
-        hosted.at = at
-        try:
-            complete = [(number, values) for _, number, values in answers if not isinstance(values, str)]
-            outcomes = iter(hosted.tell_many(complete))
-            for decision, _, values in answers:
+
+        def take(part: Sequence[Given], at: int) -> Done:
+            served.hosted.at = at
+            complete = [(number, values) for _, number, values in part if not isinstance(values, str)]
+            outcomes = iter(served.hosted.tell_many(complete))
+            results, entries = [], list[Entry]()
+            for decision, _, values in part:
                 result, why, entry = ("refused", values, None) if isinstance(values, str) else next(outcomes)
                 if entry is not None:
                     entries.append(entry)
                 results.append(Told(decision, result, why))
-        except Exception as error:
-            host.spoiled(error)
-            raise
-        served.results.update(result.result for result in results)
-        if entries:
-            await host.append(served, entries, at)
-        elif any(result.result == "same" for result in results):
-            await host.settled(served)  # what it is the same as may not be on disk yet
-        return results
+            served.results.update(result.result for result in results)
+            return results, entries, ()
+
+        return await self._in_slices(served, answers, take, lambda part: [number for _, number, _ in part])
 
     async def close(self, served: Served, answers: Sequence[tuple[str | None, int, str | None]]) -> list[Told]:
         """End decisions."""
-        host, hosted, at = self.host, served.hosted, self.host.now(served)
-        entries: list[Entry] = []
-        results: list[Told] = []
-        try:
-            for decision, number, refused in answers:
-                result, why, entry = ("refused", refused, None) if refused is not None else hosted.close(number)
+
+        def take(part: Sequence[tuple[str | None, int, str | None]], at: int) -> Done:
+            results, entries = [], list[Entry]()
+            for decision, number, refused in part:
+                result, why, entry = ("refused", refused, None) if refused is not None else served.hosted.close(number)
                 if entry is not None:
                     entries.append(entry)
                 results.append(Told(decision, result, why))
-        except Exception as error:
-            host.spoiled(error)
-            raise
-        if entries:
-            await host.append(served, entries, at)
-        elif any(result.result == "same" for result in results):
-            await host.settled(served)
-        return results
+            return results, entries, ()
+
+        return await self._in_slices(served, answers, take)
 
     async def _fetch_finished(self, served: Served, numbers: Sequence[int]) -> None:
-        """Read the reported values of decisions that are finished and no longer in memory."""
+        """Wait for the turn of a call, with the values of these decisions in memory where they are finished."""
+        await self.host.turn(served)
         while missing := served.hosted.missing(numbers):
             await self.host.writer.barrier()
             rows = await self.host.read(self.host.store.rows_of, served.number, missing)
-            if served.dropped:
-                raise UnavailableError(LOST, 0.1)
+            await self.host.turn(served)
             values: dict[int, dict[str, Number]] = {number: {} for number in missing}
             for row in rows:
                 if row.kind in TOLD and row.decision in values:
@@ -291,15 +317,19 @@ class Service:
         records = [plain(row, hosted.actions) for row in rows]
         return Story(answer.decision, state, answer.action, answer.probability, values, records)
 
-    async def status(self, served: Served, at: int | None) -> dict[str, Any]:
+    async def status(self, served: Served, at: int | None, caller: Caller) -> dict[str, Any]:
         """Return the status now, or as it was after a record of the journal."""
         if at is None:
             return await asyncio.to_thread(served.hosted.status, self.host.now())
         if not 1 <= at <= served.seq:
             raise RequestError(404, f"{served.name} has records 1 to {served.seq}, got {at}")
         await self.host.writer.barrier()
-        hosted, _, then, _ = await asyncio.to_thread(load, self.host.store, served.number, at)
-        return hosted.status(then)
+        return await self.reads.run(caller, _status_at, self.host.store, served.number, at)
+
+
+def _status_at(store: Store, number: int, at: int) -> dict[str, Any]:
+    hosted, _, then, _ = load(store, number, at)
+    return hosted.status(then)
 
 
 def view_of(hosted: Hosted, seq: int) -> AgentView:

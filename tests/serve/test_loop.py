@@ -1,0 +1,349 @@
+"""What takes long runs beside the event loop, on copies, and a few at a time."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from lewa.agent.files import json_parts, to_json
+from lewa.serve import drawing, export, service
+from lewa.serve.auth import Caller, make_key
+from lewa.serve.errors import RequestError
+from lewa.serve.fold import Fold
+from lewa.serve.host import SETTLED, Host
+from lewa.serve.hosted import Hosted
+from lewa.serve.limits import Limits
+from lewa.serve.reads import HeavyReads
+from lewa.serve.schema import AgentChange, LineChange, NewAction, Query
+from lewa.serve.sqlite import SQLiteStore
+from lewa.serve.store import StoreError, open_store
+from tests.serve import inside
+from tests.serve.inside import Client
+from tests.serve.running import SETUP
+from tests.serve.test_log import router
+
+AGENT = "/v1/agents/router"
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Client]:
+    with inside.service(tmp_path) as client:
+        assert client.call("POST", "/v1/agents", SETUP)[0] == 201
+        yield client
+
+
+def fill(web: Client, count: int = 6) -> None:
+    web.call("POST", f"{AGENT}/decide", [{} for _ in range(count)])
+    web.call("POST", f"{AGENT}/feedback", [{"decision": f"router:{n}", "reward": 1, "cost": 0.1} for n in range(1, 4)])
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "method", "path", "body"),
+    [
+        (Fold, "hash", "GET", f"{AGENT}/state", None),
+        (Hosted, "status", "GET", f"{AGENT}/status", None),
+        (service, "load", "GET", f"{AGENT}/status?at=3", None),
+        (export.Pages, "read", "GET", f"{AGENT}/journal", None),
+        (export, "parquet", "GET", f"{AGENT}/journal?format=parquet", None),
+        (export, "what_if", "POST", f"{AGENT}/what-if", {}),
+        (Hosted, "change", "PATCH", AGENT, {"keys_for": "23h"}),
+        (Hosted, "status", "GET", "/agents/router", None),
+        (Hosted, "status", "GET", "/", None),
+        (Hosted, "status", "GET", "/metrics", None),
+    ],
+)
+def test_long_work_leaves_the_event_loop_alone(
+    web: Client, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, method: str, path: str, body: Any
+) -> None:
+    fill(web)
+    real, threads = getattr(where, name), []
+
+    def noted(*values: Any, **options: Any) -> Any:
+        threads.append(threading.get_ident())
+        return real(*values, **options)
+
+    monkeypatch.setattr(where, name, noted)
+    assert web.call(method, path, body, If_Match='"1"')[0] in (200, 400)  # a what-if may have too few answers
+    assert web.client.portal is not None
+    assert threads
+    assert web.client.portal.call(threading.get_ident) not in threads
+
+
+def test_a_play_is_computed_beside_the_loop_on_copies(web: Client) -> None:
+    fill(web)
+    hosted, answers = web.app.host.agents["router"].hosted, list[Any]()
+    before, plays = hosted.hash(), hosted.plays()
+    thread = threading.Thread(target=lambda: answers.append(plays()))
+    thread.start()
+    thread.join()
+    assert hosted.hash() == before
+    assert answers == [hosted.play()]
+    assert tuple(answers[0][0].values()) == hosted.decide(Query(), 1)[2].q
+
+
+def test_a_copy_stays_as_it_is_while_the_agent_goes_on() -> None:
+    hosted = router()
+    for n in range(6):
+        hosted.decide(Query(), n)
+    hosted.tell(2, {"reward": 1.0})
+    before, copy = hosted.hash(), hosted.copy()
+    snapshot = hosted.snapshot(1, 7, 5)
+    hosted.tell(2, {"cost": 0.2})
+    hosted.tell(3, {"reward": 0.5})
+    hosted.close(4)
+    hosted.change(
+        AgentChange(lines=[LineChange("cost", at_most=0.3, range=(0.0, 2.0))], add=[NewAction("c")], keys_for="1h"), "admin"
+    )
+    hosted.decide(Query(), 9)
+    assert copy.hash() == before != hosted.hash()
+    assert copy.snapshot(1, 7, 5) == snapshot
+
+
+def test_a_change_that_is_refused_changes_nothing() -> None:
+    hosted = router()
+    hosted.decide(Query(), 1)
+    before = hosted.hash()
+    with pytest.raises(ValueError, match="there is no line 'fun'"):
+        hosted.change(AgentChange(add=[NewAction("c")], lines=[LineChange("fun", at_most=1.0)]), "admin")
+    assert hosted.hash() == before
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"a": {}},
+        {"b": list(range(2500)), "c": [[n, {"x": None}] for n in range(1001)]},
+        {"d": [float("inf")] * 1500},
+    ],
+)
+def test_text_in_parts_is_the_text(value: Any) -> None:
+    assert "".join(json_parts(value)) == to_json(value)
+
+
+def test_a_long_list_lets_other_calls_in_and_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries: list[Any] = [{"available": ["small", "large"]}, {}, {"key": "a"}, {"available": ["nobody"]}, {"key": "a"}] * 3
+    answers, appends = [], []
+    for name, most in (("whole", 1000), ("parts", 2)):
+        monkeypatch.setattr(drawing, "MOST", most)
+        monkeypatch.setattr(drawing, "MOMENT", 1e9)
+        monkeypatch.setattr(service, "SLICE", most)
+        with inside.service(tmp_path, f"{name}.sqlite3") as web:
+            assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+            append = Mock(wraps=web.app.host.append)
+            monkeypatch.setattr(web.app.host, "append", append)
+            made = web.call("POST", f"{AGENT}/decide", queries)[1]["decisions"]
+            bills = [{"decision": one.get("decision", "x"), "reward": 1, "cost": 0.5} for one in made]
+            told = web.call("POST", f"{AGENT}/feedback", bills)[1]["told"]
+            for one in made:
+                one.pop("close_at", None)
+            answers.append((made, told, web.call("GET", f"{AGENT}/play")[1]))
+            appends.append(append.call_count)
+    assert answers[0] == answers[1]
+    assert appends[0] == 2 < appends[1]
+
+
+def test_calls_wait_while_a_thread_changes_the_agent(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision that comes during a change is made after it, by the new version."""
+    begun, go_on, real = threading.Event(), threading.Event(), Hosted.change
+
+    def change(hosted: Hosted, *values: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        return real(hosted, *values)
+
+    monkeypatch.setattr(Hosted, "change", change)
+    results: dict[str, Any] = {}
+
+    def call(name: str, *values: Any, **headers: str) -> threading.Thread:
+        thread = threading.Thread(target=lambda: results.update({name: web.call(*values, **headers)}))
+        thread.start()
+        return thread
+
+    threads = [call("change", "PATCH", AGENT, {"keys_for": "23h"}, If_Match='"1"')]
+    assert begun.wait(60)
+    threads += [
+        call("decide", "POST", f"{AGENT}/decide"),
+        call("second", "PATCH", AGENT, {"keys_for": "2h"}, If_Match='"1"'),
+    ]
+    assert web.client.get("/live").status_code == 200  # the loop is free
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert results["change"][0] == 200
+    assert (results["decide"][0], results["decide"][1]["version"]) == (200, 2)
+    assert results["second"][0] == 412  # it was about the version before
+
+
+def caller(name: str) -> Caller:
+    return Caller(make_key(name, ("read",))[1])
+
+
+def test_heavy_reads_are_limited_by_key_and_in_all() -> None:
+    async def scene() -> None:
+        reads, free, running = HeavyReads(Limits(reads=5, reads_per_key=3)), threading.Event(), []
+        one, other, third = caller("one"), caller("other"), caller("third")
+
+        def work(name: str) -> str:
+            running.append(name)
+            assert free.wait(60)
+            return name
+
+        tasks = [asyncio.ensure_future(reads.run(one, work, "one")) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError, match="at most 3 heavy reads of a key") as refused:
+            await reads.run(one, work, "one")
+        assert (refused.value.status, refused.value.retry_after) == (429, 2.0)
+        tasks += [asyncio.ensure_future(reads.run(other, work, "other")) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError, match="5 of all keys"):
+            await reads.run(third, work, "third")
+        while len(running) < 2:
+            await asyncio.sleep(0.01)
+        assert sorted(running) == ["one", "other"]  # a key never has both threads
+        free.set()
+        assert await asyncio.gather(*tasks) == ["one"] * 3 + ["other"] * 2
+        assert await reads.run(third, work, "third") == "third"
+        reads.stop()
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
+
+
+def test_a_read_too_many_gets_429(tmp_path: Path) -> None:
+    with inside.service(tmp_path, reads_per_key=0) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+        fill(web)
+        for method, path in (
+            ("GET", "play"),
+            ("GET", "state"),
+            ("GET", "journal"),
+            ("GET", "status?at=1"),
+            ("POST", "what-if"),
+        ):
+            answer = web.client.request(method, f"{AGENT}/{path}", headers={"Authorization": f"Bearer {web.key}"})
+            assert (path, answer.status_code, answer.headers["retry-after"]) == (path, 429, "2")
+        assert web.call("GET", f"{AGENT}/status")[0] == 200
+        assert web.call("POST", f"{AGENT}/decide")[0] == 200
+
+
+def test_while_the_store_is_down_the_error_says_so(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> Any:
+        raise StoreError("the database does not answer")
+
+    monkeypatch.setattr(SQLiteStore, "commit", fails)
+    monkeypatch.setattr(SQLiteStore, "reconnect", fails)
+    assert web.call("POST", f"{AGENT}/decide")[0] == 503
+    sentence = ""
+    for _ in range(1000):
+        sentence = web.call("POST", f"{AGENT}/decide")[1]["error"]
+        if "store" in sentence:
+            break
+    assert sentence == "the service is not ready: its store does not answer"
+    monkeypatch.undo()
+
+
+class Shared(SQLiteStore):
+    """A store that says that there is another replica."""
+
+    shared = True
+    released: list[dict[int, int]]
+
+    def replicas(self) -> list[str]:
+        return ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+
+    def release(self, epochs: dict[int, int]) -> None:
+        self.released.append(epochs)
+
+
+def test_an_agent_that_was_just_taken_over_is_not_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with inside.service(tmp_path) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    store.released = []
+    host = Host(store, Limits(), "one", "http://127.0.0.1:1")
+
+    async def scene() -> None:
+        monkeypatch.setattr(Host, "_winner", lambda *_: "http://127.0.0.1:1")
+        await host.start()
+        served = await host.find("router")
+        served.taken_at = asyncio.get_running_loop().time()
+        monkeypatch.setattr(Host, "_winner", lambda *_: "http://127.0.0.1:2")
+        await host._share_out()
+        assert not store.released
+        assert host.agents["router"] is served
+        served.taken_at -= (SETTLED + 1) * host.lease
+        await host._share_out()
+        assert store.released == [{served.number: served.epoch}]
+        assert "router" not in host.agents
+        await host.stop()
+
+    asyncio.run(scene())
+
+
+def test_agents_that_are_being_read_keep_their_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with inside.service(tmp_path) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    store.released, renewed, going = [], list[dict[int, int]](), threading.Event()
+    real: Callable[..., Any] = Host._load.__globals__["load"]
+
+    def slow(*values: Any) -> Any:
+        assert going.wait(60)
+        return real(*values)
+
+    def renew(epochs: dict[int, int]) -> frozenset[int]:
+        renewed.append(epochs)
+        if epochs:
+            going.set()
+        return frozenset()
+
+    monkeypatch.setitem(Host._load.__globals__, "load", slow)
+    monkeypatch.setattr(store, "renew", renew)
+    monkeypatch.setattr(Host, "_winner", lambda *_: "http://127.0.0.1:1")
+    host = Host(store, Limits(), "one", "http://127.0.0.1:1", lease=0.1)
+
+    async def scene() -> None:
+        await host.start()
+        await host.stop()
+
+    asyncio.run(asyncio.wait_for(scene(), 100))
+    assert {1: 0} in renewed
+
+
+def test_a_snapshot_is_written_while_the_agent_goes_on(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(web)
+    host, real, threads = web.app.host, Fold.snapshot, []
+
+    def noted(fold: Fold, *values: Any) -> Any:
+        threads.append(threading.get_ident())
+        return real(fold, *values)
+
+    monkeypatch.setattr(Fold, "snapshot", noted)
+    assert web.client.portal is not None
+    web.client.portal.call(host._snapshot, host.agents["router"])
+    assert web.client.portal.call(threading.get_ident) not in threads
+    snapshot = next(iter(host.store.snapshots(1)))
+    assert (snapshot.seq, snapshot.state) == (host.agents["router"].seq, web.call("GET", f"{AGENT}/state")[1]["sha256"])
+
+
+def test_a_journal_of_several_pages_is_whole(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "PAGE", 3)
+    fill(web)
+    head = {"Authorization": f"Bearer {web.key}"}
+    lines = web.client.get(f"{AGENT}/journal", headers=head).text.splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == list(range(1, 11))
+    some = web.client.get(f"{AGENT}/journal?after=2&limit=5", headers=head).text.splitlines()
+    assert [json.loads(line)["seq"] for line in some] == [3, 4, 5, 6, 7]
+    assert web.client.get(f"{AGENT}/journal?limit=0", headers=head).text == ""
+
+
+def test_the_store_opens_again_after_all_this(web: Client, tmp_path: Path) -> None:
+    fill(web)
+    with pytest.raises(ValueError, match="only one process"):
+        open_store(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
