@@ -4,6 +4,8 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -236,3 +238,17 @@ def test_a_file_in_a_folder_that_is_gone_is_not_called_no_store(tmp_path: Path) 
     (tmp_path / "folder.sqlite3").mkdir()
     with pytest.raises(StoreError, match="cannot be opened: unable to open"):
         open_store(f"sqlite:///{tmp_path}/folder.sqlite3")
+
+
+def test_a_service_whose_list_of_agents_is_damaged_exits_with_a_sentence(tmp_path: Path) -> None:
+    path = two_agents(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        page = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'agents'").fetchone()[0]
+    with open(path, "r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    command = [sys.executable, "-m", "lewa", "serve", "--port", "0", "--store", f"sqlite:///{path}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].startswith("lewa: the service did not start: the store is damaged")
+    assert "Traceback" not in ended.stderr

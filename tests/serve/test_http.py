@@ -200,7 +200,7 @@ def test_the_set_up_after_a_retirement_makes_an_agent_again(web: Client) -> None
         ({"actions": ["a", "a"]}, "distinct names"),
         ({"lines": []}, "length"),
         ({"lines": [{"name": "cost"}]}, "one of at_most and at_least"),
-        ({"lines": [{"name": "decision", "at_most": 0.5}]}, "must not be called 'decision'"),
+        ({"lines": [{"name": "decision", "at_most": 0.5}]}, "got 'decision'"),
         ({"lines": [{"name": "cost", "at_most": 7}]}, "must lie in its range"),
         ({"learner": "nobody"}, "nobody"),
         ({"name": "a b"}, "name"),
