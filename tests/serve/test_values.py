@@ -257,7 +257,7 @@ def test_status_page_and_metrics_show_no_spending_of_a_period_that_has_ended(
     assert list(metric(web, "lewa_cap_spent").values()) == [0.0]
     assert list(metric(web, "lewa_cap_total").values()) == [3.0]
     statuses = Statuses()
-    point = Events(host, statuses, None).point(served)  # type: ignore[arg-type]  # nothing is forwarded
+    point = Events(host, statuses, None, None).point(served)  # type: ignore[arg-type]  # nothing is forwarded
     assert [cap["spent"] for cap in point["caps"]] == [0.0]
     served.hosted.history.points[:] = [{**point, "caps": before}]
     assert (_caps_ended(served, now), _caps_ended(served, host.now())) == (False, True)  # the page is drawn again, once
