@@ -112,7 +112,7 @@ def test_frontier_of_a_table_and_of_a_log_keeps_the_contract(tmp_path: Path) -> 
     rows = ["model,stars,dollars,p"]
     rows += [f"{'ab'[rng.integers(2)]},{rng.integers(1, 6)},{rng.random():.4f},0.5" for _ in range(200)]
     (tmp_path / "log.csv").write_text("\n".join(rows) + "\n")
-    words = "--action model --reward stars=1..5 --at-most dollars=0..1 --propensity p --budget 0.01 --budget 0.5"
+    words = "--action model --reward stars=1..5 --at-most dollars=0..1 --propensity p --budget 0.01 --budget 0.8"
     log = checked_frontier(printed(f"frontier {tmp_path}/log.csv {words} --out {tmp_path}/found.json"))
     assert (log["kind"], log["rounds"], log["learners"]) == ("log", 200, {})
     assert [point["best"]["price"]["dollars"] is None for point in log["points"]] == [True, False]

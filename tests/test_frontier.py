@@ -221,23 +221,15 @@ def log(rows: int = 2000, seed: int = 3) -> dict[str, Any]:
     return {"action": np.array(MODELS)[a], "quality": quality, "dollars": dollars, "propensity": p[a]}
 
 
-@pytest.mark.parametrize("folds", ["halves", "shuffled"])
-def test_the_plays_of_a_log_are_chosen_by_one_half_and_valued_by_the_other(folds: str) -> None:
+def test_the_play_of_a_log_in_order_is_chosen_by_the_first_half_and_valued_by_the_second() -> None:
     columns = log()
-    result = frontier(columns, **OWN, budgets=[0.004], folds=folds)
+    result = frontier(columns, **OWN, budgets=[0.004], folds="halves", confidence=None)
     point = result.points[0]
     names = sorted(MODELS)
-    order = np.arange(2000) if folds == "halves" else np.random.default_rng(0).permutation(2000)
-    rows = {name: values[order] for name, values in columns.items()}
+    rows = columns
     action = np.array([names.index(name) for name in rows["action"]])
-    means = [
-        [snips(action[:1000], rows[name][:1000], rows["propensity"][:1000], row).value for row in np.eye(3)]
-        for name in ("quality", "dollars")
-    ]
+    chosen = chosen_by(rows, action, slice(0, 1000))
     low, high = columns["dollars"].min(), columns["dollars"].max()
-    chosen = best_fixed_play(
-        np.array(means[0]) / 5, (high - np.array(means[1])) / (high - low), (high - 0.004) / (high - low)
-    )
     assert point.held_out is not None
     assert point.held_out.play == pytest.approx({name: p for name, p in zip(names, chosen.play, strict=True) if p > 0})
     for name, within in (("quality", (0, 5)), ("dollars", (low, high))):
@@ -248,9 +240,56 @@ def test_the_plays_of_a_log_are_chosen_by_one_half_and_valued_by_the_other(folds
             ("snips", snips(*half)),
             ("dr", doubly_robust(*half, model=model, range=within)),
         ):
-            assert point.held_out.values[name][way][:3] == pytest.approx(value[:3])
-            assert point.held_out.values[name][way].proved == pytest.approx(value.proved)
-    assert (HALVES if folds == "halves" else SHUFFLED) in result.notes
+            found = point.held_out.values[name][way]
+            assert found.value == pytest.approx(value.value)
+            assert found.low <= value.value - 0.99 * z_interval(*half, way=way, model=model)
+            assert found.proved == pytest.approx(value.proved)
+    assert HALVES in result.notes
+
+
+def z_interval(*half: Any, way: str, model: Any) -> float:
+    """The half-width of the normal approximation."""
+    action, x, propensity, play = half
+    weight, rows = play[action] / propensity, np.arange(action.size)
+    terms = {
+        "ips": weight * x,
+        "snips": weight * (x - (weight * x).sum() / weight.sum()) / weight.mean(),
+        "dr": model @ play + weight * (x - model[rows, action]),
+    }[way]
+    return float(1.96 * terms.std(ddof=1) / action.size**0.5)
+
+
+def chosen_by(rows: dict[str, Any], action: Any, half: slice) -> Any:
+    means = [
+        [snips(action[half], rows[name][half], rows["propensity"][half], row).value for row in np.eye(3)]
+        for name in ("quality", "dollars")
+    ]
+    low, high = rows["dollars"].min(), rows["dollars"].max()
+    return best_fixed_play(np.array(means[0]) / 5, (high - np.array(means[1])) / (high - low), (high - 0.004) / (high - low))
+
+
+def test_of_a_shuffled_log_each_half_chooses_a_play_that_the_other_half_values() -> None:
+    columns = log()
+    result = frontier(columns, **OWN, budgets=[0.004], folds="shuffled", confidence=None)
+    order, names = np.random.default_rng(0).permutation(2000), sorted(MODELS)
+    held_out = result.points[0].held_out
+    assert held_out is not None
+    plays, values = [], []
+    for first, second in ((slice(0, 1000), slice(1000, 2000)), (slice(1000, 2000), slice(0, 1000))):
+        turned = np.concatenate([order[first], order[second]])
+        rows = {name: column[turned] for name, column in columns.items()}
+        action = np.array([names.index(name) for name in rows["action"]])
+        plays.append(chosen_by(rows, action, slice(0, 1000)).play)
+        half, within = (action[1000:], rows["quality"][1000:], rows["propensity"][1000:], plays[-1]), (0, 5)
+        model = past_means(action, rows["quality"], 3)[1000:]
+        values.append(doubly_robust(*half, model=model, range=within, level=0.975))
+    mean = (plays[0] + plays[1]) / 2
+    assert held_out.play == pytest.approx({name: p for name, p in zip(names, mean, strict=True) if p > 0})
+    found = held_out.values["quality"]["dr"]
+    assert found.value == pytest.approx((values[0].value + values[1].value) / 2)
+    ends = [value.proved for value in values]
+    assert found.proved == pytest.approx(np.mean(ends, axis=0))
+    assert SHUFFLED in result.notes
 
 
 def test_rows_are_shuffled_where_the_log_says_that_draws_depend_on_nothing() -> None:
@@ -337,7 +376,8 @@ def test_a_log_where_one_half_never_shows_an_action_is_refused() -> None:
 def test_the_wireless_log_has_the_values_that_its_makers_found() -> None:
     about = json.loads((FOLDER / "wireless_sigfox_power_log.json").read_text())
     budgets = {one["label"]: one for one in about["budgets"]}
-    result = frontier(FOLDER / "wireless_sigfox_power_log.csv.gz", budgets=[budgets["recommended"]["c0"][0]])
+    file = FOLDER / "wireless_sigfox_power_log.csv.gz"
+    result = frontier(file, budgets=[budgets["recommended"]["c0"][0]], confidence=None)
     for name, column in (("reward", "mean_reward_snips"), ("c", "mean_c_snips")):
         alone = [of[name]["snips"].value for of in result.actions_alone.values()]
         assert alone == pytest.approx(list(about[column].values()), abs=6e-7)
@@ -443,7 +483,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
     "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
     "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines must leave out the constraint whose limit is varied"),
-    "a budget outside of the range": ({"budgets": [1]}, "the limit of dollars must lie in its range"),
+    "a budget below the range": ({"budgets": [0.0001]}, "the limit of dollars must lie in its range"),
+    "a confidence of 1": ({"confidence": 1}, "confidence must lie between 0 and 1 or be None, got 1"),
     "no budget": ({"budgets": []}, "there must be at least one budget"),
     "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
     "lines that cannot be kept together": (
@@ -499,4 +540,4 @@ def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tm
 
 def test_an_interval_of_rounding_errors_is_not_printed() -> None:
     assert interval(Value(0.2, 0.2 - 1e-17, 0.2 + 3e-17)) == "0.2"
-    assert interval(Value(0.2, 0.1, 0.3)) == "0.2 \N{PLUS-MINUS SIGN} 0.1"
+    assert interval(Value(0.2, 0.1, 0.4)) == "0.2 (0.1 to 0.4)"

@@ -73,7 +73,7 @@ def _two_limits(rows: int) -> World:
     rng, K = np.random.default_rng(103), 13
     misses = [_draws(rng, rng.uniform(low, high, K)) for low, high in ((0.02, 0.15), (0.1, 0.4))]
     rewards = np.clip(rng.uniform(0.3, 0.6, K) + 0.2 * rng.standard_normal((ROWS, K)), 0, 1)
-    return World("two limits", rewards, np.stack(misses, axis=2), (0.09, 0.3), np.full(K, 1 / K), rows, least=True)
+    return World("two limits", rewards, np.stack(misses, axis=2), (0.13, 0.36), np.full(K, 1 / K), rows, least=True)
 
 
 def _jobs(rows: int) -> World:
@@ -219,12 +219,18 @@ def judge(world: World, seed: int) -> dict[str, float] | None:
     return found
 
 
+def _mean(values: list[float]) -> float:
+    """Return the mean of the values that are numbers; NaN if none is."""
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(np.mean(numbers)) if numbers else np.nan
+
+
 def row_of(world: World, found: list[dict[str, float]]) -> str:
     """Return a row of the table."""
     K, costs = world.rewards.shape[1], world.costs.mean(axis=0)
     scale = world.costs.max(axis=(0, 1))
     best = best_fixed_play(world.rewards.mean(axis=0), 1 - (costs / scale).T, 1 - np.array(world.limits) / scale)
-    mean = {name: np.nanmean([each[name] for each in found] or [np.nan]) for name in found[0]}
+    mean = {name: _mean([each[name] for each in found]) for name in found[0]}
     cells = [world.name, f"{K}", f"{world.rows:,}", f"{world.rows / K:.0f}"]
     cells += [f"{mean[f'{name} {way}']:.1%}" for name in ("value", "cost") for way in ("dr", "ips", "snips")]
     cells += [f"{mean['plain over']:.0%}", f"{mean['plain spent']:.2f}", f"{mean['sure over']:.1%}", f"{mean['sure none']:.0%}"]

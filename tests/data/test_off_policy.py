@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.data.off_policy import doubly_robust, ips, snips
+from lewa.data.off_policy import Rows, doubly_robust, ips, normal_value, snips
 
 RNG = np.random.default_rng(5)
 T, K = 40, 3
@@ -65,15 +65,19 @@ def test_ips_and_doubly_robust_are_unbiased() -> None:
     assert abs(mean["snips"] - mean_constraints) > 1e-3  # which is why it is said to be biased
 
 
-def test_the_intervals_are_standard_errors() -> None:
+def test_the_normal_intervals_are_standard_errors_and_the_approximate_ones_contain_them() -> None:
     w, z = np.array(weights(PLAY)), 1.959963984540054
+    rows = Rows.of(**LOG, play=PLAY)
     terms = w * LOG["reward"]
-    found = ips(**LOG, play=PLAY)
+    found = normal_value(rows, "ips", None, 0.95, None)
     assert found.high - found.value == pytest.approx(z * terms.std(ddof=1) / np.sqrt(T))
     assert found.proved is None
-    ratio = snips(**LOG, play=PLAY)
+    ratio = normal_value(rows, "snips", None, 0.95, None)
     off = w * (LOG["reward"] - ratio.value) / w.mean()
     assert ratio.value - ratio.low == pytest.approx(z * off.std(ddof=1) / np.sqrt(T))
+    for normal, value in ((found, ips(**LOG, play=PLAY)), (ratio, snips(**LOG, play=PLAY))):
+        assert value.value == normal.value
+        assert value.low <= normal.low < normal.high <= value.high
 
 
 def logs(runs: int, rows: int) -> Any:
@@ -111,7 +115,7 @@ def test_the_proved_interval_covers_and_the_approximate_one_nearly_does() -> Non
     assert missed["ips, proved"] <= 0.05 * runs
     assert missed["dr, proved"] <= 0.05 * runs
     for name in ("ips", "dr", "snips"):
-        assert 0.02 * runs <= missed[name] <= 0.09 * runs, name  # it is approximate, and no proof
+        assert missed[name] <= 0.07 * runs, name  # it is approximate, and no proof
 
 
 def test_the_doubly_robust_interval_is_the_narrower_one_where_rewards_are_far_from_zero() -> None:

@@ -12,6 +12,10 @@ For the mean of n rows with this distribution, log M(s) the logarithm of its mom
 and by the central limit theorem but for a probability of about Phi(-sqrt(2 w)). An action whose observed mean is x then has
 a mean of at most x E/q, where E is the mean of the distribution, because scaling an action scales its mean; in the same way
 an upper bound of the sample mean gives a lower bound. For a play the logarithms of its actions add up.
+
+A quantity with two values, such as solved or not, needs no model: the mean of an action determines its distribution. Its
+Chernoff bounds are the rates u with n kl(x, u) = w, where x is the observed rate and kl the relative entropy. For a play the
+squares of the reaches of its actions add up.
 """
 
 from collections.abc import Sequence
@@ -24,6 +28,7 @@ from lewa.types import Indices, Matrix, Vector
 PRIOR_ROWS = 100  # rows of all actions that are added to the rows of each
 CONSTANT_ROWS = 100  # an action with one value in that many rows is taken to have no other
 MOST_ROWS = 2048  # of a sample whose moment generating function is computed
+BISECTIONS = 60
 STEPS = np.geomspace(1 / 16, 64, 41)  # s, relative to the best one for a normal distribution
 
 
@@ -102,6 +107,29 @@ class _Side:
         return np.concatenate([values, pool]), np.concatenate([own * weights, (1 - own) * equal])
 
 
+def _rate_ends(rate: Vector, rows: Vector, w: float) -> tuple[Vector, Vector]:
+    """Return the rates below and above the observed ones at which n kl(rate, u) = w, by bisection."""
+    exponent = w / np.maximum(rows, 1e-9)
+    ends = []
+    for limit in (0.0, 1.0):
+        near, far = rate.copy(), np.full(rate.size, limit)
+        for _ in range(BISECTIONS):
+            middle = (near + far) / 2
+            outside = _relative_entropy(rate, middle) > exponent
+            near, far = np.where(outside, near, middle), np.where(outside, middle, far)
+        ends.append(far)
+    return ends[0], ends[1]
+
+
+def _relative_entropy(x: Vector, u: Vector) -> Vector:
+    """Return kl(x, u) = x ln(x/u) + (1 - x) ln((1 - x)/(1 - u)) of two rates."""
+    total = np.zeros(x.size)
+    for a, b in ((x, u), (1 - x, 1 - u)):
+        seen = a > 0
+        total[seen] += a[seen] * np.log(a[seen] / np.maximum(b[seen], 1e-300))
+    return total
+
+
 def _log_mgf(parts: Sequence[tuple[Vector, Vector, float]], s: Vector) -> Vector:
     """Return the logarithm of the moment generating function of a sum of means, for each s."""
     total = np.zeros(s.size)
@@ -148,6 +176,8 @@ class Shapes:
     ) -> None:
         self.least, self.most = within
         self.low, self.high = min(self.least, 0.0), self.most
+        found = np.unique(value)
+        self._two = (float(found[0]), float(found[1])) if found.size == 2 else None
         below, above = np.maximum(value - self.low, 0.0), np.maximum(self.high - value, 0.0)
         self._from_low = None if sense == "at least" else _Side(action, below, weight, actions)
         self._from_high = None if sense == "at most" else _Side(action, above, weight, actions)
@@ -155,6 +185,12 @@ class Shapes:
     def reach(self, strata: Strata, w: float) -> tuple[float, float]:
         """Return how far the value of a play may lie below and above its estimate."""
         mean, ends = float(strata.share @ strata.mean), []
+        if self._two is not None:
+            low, high = self._two
+            rate = np.clip((strata.mean - low) / (high - low), 0, 1)
+            rates = _rate_ends(rate, strata.rows, w)
+            below, above = ((high - low) * np.sqrt(((strata.share * (end - rate)) ** 2).sum()) for end in rates)
+            return float(below), float(above)
         if self._from_low is not None:
             low, high = self._from_low.ends(strata, strata.mean - self.low, w)
             ends += [self.low + low, self.low + high]

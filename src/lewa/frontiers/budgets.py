@@ -16,6 +16,11 @@ CURVE_POINTS = 65  # lines at which the curve of a figure is computed
 NO_SHARE = 1e-6  # a share that is none: a linear program is solved to about that
 
 
+def with_confidence(confidence: float | None) -> str:
+    """Return the confidence of a promise in words."""
+    return "" if confidence is None else f" with {confidence:.4g} confidence"
+
+
 def rounded(count: float) -> int:
     """Return a number of rows rounded up to two digits."""
     power = 10 ** max(len(f"{count:.0f}") - 2, 0)
@@ -100,12 +105,21 @@ class Budgets(NamedTuple):
         fixed = np.maximum(np.delete(self.floors, self.j), 0.0)
         highest, best = best_fixed_play(varied, others, fixed), best_fixed_play(rewards, others, fixed)
         if not highest.feasible:
-            lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
-            listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
-            raise ValueError(f"no play meets {listing}, whatever the limit of {self.varied.name}")
+            raise ValueError(self.unmet())
         # Of the plays that are best without it, the one that has most of it.
         rows, floors = np.vstack([others, rewards]), np.append(fixed, max(best.value - 1e-9, 0.0))
         return highest.value, min(best_fixed_play(varied, rows, floors).value, highest.value)
+
+    def unmet(self, surely: str = "") -> str:
+        """Say that no play meets the limits of the other constraints."""
+        lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
+        listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
+        return f"no play meets {listing}{surely}, whatever the limit of {self.varied.name}"
+
+    def others_met(self, constraints: Matrix) -> bool:
+        """Return whether some play meets the limits of the other constraints."""
+        others, fixed = np.delete(constraints, self.j, axis=0), np.maximum(np.delete(self.floors, self.j), 0.0)
+        return not len(others) or best_fixed_play(np.zeros(constraints.shape[1]), others, fixed).feasible
 
     def grid(self, rewards: Vector, constraints: Matrix, points: int) -> list[float]:
         """Return floors from one end to the other, in the order of growing limits."""
@@ -169,7 +183,7 @@ class Budgets(NamedTuple):
 
         With a confidence, the constraints are lower bounds.
         """
-        surely = "" if confidence is None else f" with {confidence:.4g} confidence"
+        surely = with_confidence(confidence)
         (highest, free), to_user, name = self.ends(rewards, constraints), self.varied.scale.to_user, self.varied.name
         notes = [f"{other} has no limit here, so any average of it is allowed" for other in self.unlimited]
         if highest <= free:

@@ -6,10 +6,10 @@ import numpy as np
 
 from lewa.data.columns import Data
 from lewa.data.off_policy import Value
-from lewa.frontiers.budgets import Budgets
+from lewa.frontiers.budgets import Budgets, with_confidence
 from lewa.frontiers.log_evidence import Evidence
 from lewa.frontiers.result import Frontier, HeldOut, Point
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 
 MOST_DOUBTS = 3  # sentences about propensities that do not fit
 FEW_ROWS = 30  # fewer rows of an action say little of its values
@@ -62,7 +62,12 @@ def of_log(
     """
     miss = None if confidence is None else (1 - confidence) / (len(data.actions) * budgets.limits)
     (rewards, means), bounds = evidence.means(), None if miss is None else evidence.bounds(miss)
-    shown = means if bounds is None else bounds
+    if not budgets.others_met(means):
+        raise ValueError(budgets.unmet())
+    hopeless = bounds is not None and not budgets.others_met(bounds)
+    if hopeless and budgets.user_floors is None:
+        raise ValueError(f"{budgets.unmet(with_confidence(confidence))}: loosen these limits, or ask for less confidence or none")
+    shown = means if bounds is None or hopeless else bounds
     levels = budgets.levels(rewards, shown)
     pairs = list(zip(*(_chosen(evidence, half, miss, budgets, levels) for half in (0, 1)), strict=True))
     alone_values, held_out_values = evidence.values(pairs, level)
@@ -77,8 +82,7 @@ def of_log(
     errors = np.array([_half_width(values[data.reward.name]["snips"]) for values in alone.values()])
     action_rows = dict(zip(data.actions, evidence.rows().astype(int).tolist(), strict=True))
     notes = [_promise(budgets, confidence), SHUFFLED if evidence.shuffled else HALVES, INTERVALS]
-    notes += budgets.notes(rewards, shown, confidence)
-    notes += [] if bounds is None else budgets.rows_needed(means, bounds, rows)
+    notes += _limits(budgets, (rewards, means, bounds), hopeless, rows, confidence)
     notes += _few_rows(action_rows)
     return Frontier(
         kind="log",
@@ -92,7 +96,7 @@ def of_log(
         points=tuple(points),
         actions_alone=alone,
         notes=(*notes, *_doubts(data, rows, evidence)),
-        curve=budgets.curve(rewards, means, errors, bounds),
+        curve=budgets.curve(rewards, means, errors, None if hopeless else bounds),
         action_means=budgets.action_means(rewards, means),
         source=data.source,
         confidence=confidence,
@@ -113,6 +117,25 @@ def _promise(budgets: Budgets, confidence: float | None) -> str:
     if confidence is None:
         return PLAIN
     return (KEPT if budgets.varied.sense == "at most" else KEPT_LEAST).format(confidence=confidence)
+
+
+def _limits(
+    budgets: Budgets,
+    known: tuple[Vector, Matrix, Matrix | None],
+    hopeless: bool,
+    rows: int,
+    confidence: float | None,
+) -> list[str]:
+    """Return sentences about limits that cannot be promised, and about the others.
+
+    `known` are the estimated rewards and constraints and the bounds; `hopeless`, that no limit can be promised.
+    """
+    rewards, means, bounds = known
+    if bounds is None:
+        return budgets.notes(rewards, means)
+    if hopeless:
+        return [budgets.unmet(with_confidence(confidence))]
+    return budgets.notes(rewards, bounds, confidence) + budgets.rows_needed(means, bounds, rows)
 
 
 def _few_rows(action_rows: dict[str, int]) -> list[str]:
