@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
     "lab": {"compile_notice", "games", "learners", "measures", "plugins", "simulate", "sources", "validation", "version"},
     "learners": {"feedback", "kernels", "measures", "plugins", "theory", "types", "validation"},
-    "measures": {"blocks", "game", "kernels", "notebook", "theory", "types", "validation"},
+    "measures": {"blocks", "game", "kernels", "notebook", "theory", "types", "units", "validation"},
     "games": {"blocks", "engine", "game", "kernels", "measures", "plugins", "theory", "types", "validation"},
     "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
     "agent": {

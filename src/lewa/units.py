@@ -30,6 +30,38 @@ class Scale(NamedTuple):
         return self.zero + unit * self.span
 
 
+class Units(NamedTuple):
+    """The scales of a reward and of the constraints of a run."""
+
+    reward: Scale
+    constraints: tuple[Scale, ...]
+
+    @property
+    def are_plain(self) -> bool:
+        """Return whether the user's units are those of a learner: numbers in [0, 1], more of which is better."""
+        return {self.reward, *self.constraints} == {Scale(0.0, 1.0)}
+
+    @property
+    def sizes(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """Return what 1 of each constraint is in the user's units, (m,)."""
+        return np.array([abs(scale.span) for scale in self.constraints])
+
+    @property
+    def prices(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """Return what a price of 1 of each constraint is in the user's units, (m,)."""
+        return self.reward.span / self.sizes
+
+    @property
+    def zeros(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """Return what 0 of each constraint is in the user's units, (m,)."""
+        return np.array([scale.zero for scale in self.constraints])
+
+    @property
+    def spans(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """Return the span of each constraint, which is negative for an upper limit, (m,)."""
+        return np.array([scale.span for scale in self.constraints])
+
+
 def scale_of(sense: str, low: float, high: float) -> Scale:
     """Return the scale of a quantity with this range and an "at most" or "at least" limit."""
     return Scale(high, low - high) if sense == "at most" else Scale(low, high - low)

@@ -42,6 +42,16 @@ def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tu
     of that seed ("trace"), the constraints of every round ("every round"), or "auto": the true means if the game knows them,
     otherwise those of the trace. The floors are those of the trace; floors other than 0 are raised by `raised`.
     """
+    if check_trace(trace).in_unit is not None and trace.units is not None:
+        units = trace.units
+        return tuple(
+            each._replace(
+                value=units.reward.to_user(each.value),
+                price=each.price * units.prices,
+                reachable=units.zeros + units.spans * each.reachable,
+            )
+            for each in hindsight(trace.in_unit, constraint, raised)
+        )
     plays = CACHE.setdefault(check_trace(trace), TraceCache()).plays
     if (constraint, raised) not in plays:
         floor = raise_floor(trace.floor, raised)
@@ -77,6 +87,9 @@ def conditions(trace: Trace, s: int, constraint: str) -> tuple[Vector, Matrix, V
 
 def regret(trace: Trace, constraint: str = "auto") -> Vector:
     """Return the regret of each seed after the last round, (S,)."""
+    if check_trace(trace).in_unit is not None and trace.units is not None:
+        scaled: Vector = regret(trace.in_unit, constraint) * trace.units.reward.span
+        return scaled
     values = CACHE.setdefault(check_trace(trace), TraceCache()).values
     if constraint not in values:
         if constraint == "every round":
@@ -89,7 +102,9 @@ def regret(trace: Trace, constraint: str = "auto") -> Vector:
 
 def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
     """Return the regret of each seed at each mark, (S, n), against the best fixed play for the rounds up to the mark."""
-    check_trace(trace)
+    if check_trace(trace).in_unit is not None and trace.units is not None:
+        scaled: Matrix = regret_curve(trace.in_unit, constraint) * trace.units.reward.span
+        return scaled
     each = (_means(trace, s, constraint, range(len(trace.marks))) for s in range(len(trace.seeds)))
     values = np.array([[best_value(r, c, trace.floor) for r, c in means] for means in each])
     curve: Matrix = values * trace.marks - trace.reward
@@ -102,7 +117,9 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     The bound is ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t). It needs a trace of every
     round.
     """
-    check_trace(trace)
+    if check_trace(trace).in_unit is not None and trace.units is not None:
+        scaled: Vector = regret_certificate(trace.in_unit, play) * trace.units.reward.span
+        return scaled
     if trace.plays is None or trace.multipliers is None:
         raise ValueError("the regret certificate needs every round: play with every_round=True")
     if tuple(trace.learner.parameters) != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
@@ -214,6 +231,9 @@ def certificate(trace: Trace) -> Matrix:
     BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
+    if check_trace(trace).in_unit is not None and trace.units is not None:
+        scaled: Matrix = certificate(trace.in_unit) * trace.units.sizes
+        return scaled
     if check_trace(trace).learner.dual is None:
         raise ValueError(
             f"{type(trace.learner).__name__} has no certificate: its multiplier must have a fixed shrinkage and step"

@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa import notebook
 from lewa.types import Indices, Matrix, Vector
+from lewa.units import Units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +23,17 @@ class RunningSums(NamedTuple):
     shortfall: Matrix  # (n, m)
     positive: Matrix  # (n, m)  of the positive parts of the shortfall
     multiplier: Matrix  # (n, m)
+
+    def in_units(self, units: Units) -> "RunningSums":
+        """Return the sums in the user's units."""
+        return RunningSums(
+            self.seed,
+            self.rounds,
+            units.reward.zero * self.rounds + units.reward.span * self.reward,
+            self.shortfall * units.sizes,
+            self.positive * units.sizes,
+            self.multiplier * units.prices,
+        )
 
 
 class Run:

@@ -1,6 +1,6 @@
 """The trace of a run, with its measures as properties."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from lewa.game import Game
 from lewa.measures.running_sums import Run, RunningSums, seeds_text
 from lewa.theory.guarantees import Guarantee
 from lewa.types import Cube, Indices, Matrix, State, Vector
+from lewa.units import Units
 from lewa.validation import short_repr
 
 
@@ -17,6 +18,8 @@ class Trace(Run):
     """The record of a run: running sums at some rounds (`marks`) for each seed, and every round if it was requested.
 
     Shapes: S seeds, n marks, m constraints, K actions, T rounds. The properties at the end are those of `lewa.measures`.
+    The numbers of a replay of named columns are in the user's units: `floor` has the limits, and the shortfall of an upper
+    limit is what was spent beyond it.
     """
 
     learner: Any  # the Learner that played
@@ -39,6 +42,8 @@ class Trace(Run):
     plays: Cube | None = None  # (S, T, K) p_t, or None unless every round was requested
     multipliers: Cube | None = None  # (S, T, m) lambda_t, before each round
     actions: Any = None  # (S, T) whole numbers, or None unless every round was requested
+    units: Units | None = None  # the user's units, if the numbers above are in them
+    in_unit: "Trace | None" = None  # the same run in [0, 1], if the numbers above are in the user's units
 
     def __repr__(self) -> str:
         names = f"{type(self.learner).__name__} on {type(self.game).__name__}"
@@ -55,6 +60,33 @@ class Trace(Run):
             RunningSums(seed, self.marks, self.reward[s], self.shortfall[s], self.positive[s], self.multiplier[s])
             for s, seed in enumerate(self.seeds)
         ]
+
+    def in_units(self, units: Units) -> "Trace":
+        """Return the same run in the user's units."""
+        if units.are_plain:
+            return self
+        sizes, prices, rounds = units.sizes, units.prices, self.marks
+        reward_sums = constraint_sums = None
+        if self.reward_sums is not None and self.constraint_sums is not None:
+            reward_sums = units.reward.zero * rounds[:, np.newaxis] + units.reward.span * self.reward_sums
+            zeros = units.zeros * rounds[:, np.newaxis]
+            constraint_sums = zeros[:, :, np.newaxis] + units.spans[:, np.newaxis] * self.constraint_sums
+        return replace(
+            self,
+            floor=units.zeros + units.spans * self.floor,
+            reward=units.reward.zero * rounds + units.reward.span * self.reward,
+            shortfall=self.shortfall * sizes,
+            positive=self.positive * sizes,
+            observed_shortfall=self.observed_shortfall * sizes,
+            multiplier_sums=self.multiplier_sums * prices,
+            largest_multiplier=self.largest_multiplier * prices,
+            multiplier=self.multiplier * prices,
+            reward_sums=reward_sums,
+            constraint_sums=constraint_sums,
+            multipliers=None if self.multipliers is None else self.multipliers * prices,
+            units=units,
+            in_unit=self,
+        )
 
     # The measures read a trace, so they import this module; it imports them where they are asked for.
 

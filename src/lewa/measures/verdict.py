@@ -12,6 +12,7 @@ from lewa.measures.trace import Trace
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, HasGuarantees, applicable, none
 from lewa.theory.projected import REST, REST_UNKNOWN
 from lewa.types import Matrix, State, Vector
+from lewa.units import Units
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
 JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
@@ -34,6 +35,19 @@ class Rest(NamedTuple):
     known: bool
 
 
+def _in_units(guarantee: Guarantee, units: Units) -> Guarantee:
+    """Return the bounds in the user's units."""
+
+    def scaled(bounds: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        return None if bounds is None else tuple((units.sizes * bounds).tolist())
+
+    return guarantee._replace(
+        regret=None if guarantee.regret is None else guarantee.regret * units.reward.span,
+        violation=scaled(guarantee.violation),
+        positive_violation=scaled(guarantee.positive_violation),
+    )
+
+
 def judge(trace: Trace) -> Verdict:
     """Return the guarantee of this learner in this game, and whether it held in these runs.
 
@@ -44,6 +58,9 @@ def judge(trace: Trace) -> Verdict:
     bounds. Regret refutes a bound only against a play that certainly meets the floors: if the set of such plays is too thin
     for a linear program, the answer is None.
     """
+    if trace.in_unit is not None and trace.units is not None:
+        guarantee, holds = judge(trace.in_unit)
+        return Verdict(_in_units(guarantee, trace.units), holds)
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
     setting = trace.game.setting

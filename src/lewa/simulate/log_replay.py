@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from lewa.measures.running_sums import Run, RunningSums, seeds_text
 from lewa.simulate.arguments import as_seeds
 from lewa.simulate.run import log_spaced
 from lewa.types import Cube, Matrix, Vector
+from lewa.units import Units
 
 
 class Totals(NamedTuple):
@@ -28,10 +29,18 @@ class Totals(NamedTuple):
     positive: Matrix  # (S, m)  the positive parts of the shortfalls
     multiplier: Matrix  # (S, m)  the multiplier after the last of these rounds
 
+    def in_units(self, units: Units, rounds: int) -> "Totals":
+        """Return the sums over so many rounds in the user's units."""
+        reward = units.reward.zero * rounds + units.reward.span * self.reward
+        return Totals(reward, self.shortfall * units.sizes, self.positive * units.sizes, self.multiplier * units.prices)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogReplay(Run):
-    """The results of each round that counted, for as many rounds as the seed with the fewest has."""
+    """The results of each round that counted, for as many rounds as the seed with the fewest has.
+
+    The numbers of named columns are in the user's units: the shortfall of an upper limit is what was spent beyond it.
+    """
 
     seeds: tuple[int, ...]  # the seeds
     reward: Matrix  # (S, n)  rewards
@@ -39,6 +48,11 @@ class LogReplay(Run):
     multiplier: Cube  # (S, n, m)  the multiplier after the round
     plays: Cube | None = None  # (S, rows, K)  the play at each row of the log, counted or not, if requested
     log_rows: int = 0  # the number of rows of the log
+
+    def in_units(self, units: Units) -> "LogReplay":
+        """Return the same replay in the user's units."""
+        short, prices = self.shortfall * units.sizes, self.multiplier * units.prices
+        return replace(self, reward=units.reward.to_user(self.reward), shortfall=short, multiplier=prices)
 
     @property
     def rounds(self) -> int:
@@ -80,9 +94,20 @@ class StreamedReplay(Run):
         self.learner, self.log, self.seeds, self._runs = learner, log, seeds, runs
         self.rounds = min(run[-1].rounds for run in runs)  # as many for each seed as for the one with the fewest
         self.log_rows = log.rows
+        self.units: Units | None = None
+
+    def in_units(self, units: Units) -> "StreamedReplay":
+        """Return the same replay in the user's units."""
+        made = StreamedReplay(self.learner, self.log, self.seeds, self._runs)
+        made.units = units
+        return made
 
     def totals(self, rounds: int) -> Totals:
         """Return the sums over the first rounds; the part of the log that contains the last of them is read again."""
+        found = self._totals(rounds)
+        return found if self.units is None else found.in_units(self.units, rounds)
+
+    def _totals(self, rounds: int) -> Totals:
         stops = [
             _stop_at(self.learner, self.log, seed, run, rounds) for seed, run in zip(self.seeds, self._runs, strict=True)
         ]
@@ -92,14 +117,15 @@ class StreamedReplay(Run):
 
     def running_sums(self) -> list[RunningSums]:
         """Return the sums of each seed at the ends of parts of the log, and at the last round."""
-        last, m = self.totals(self.rounds), self.log.constraints
+        last, m = self._totals(self.rounds), self.log.constraints
         running = []
         for s, (seed, run) in enumerate(zip(self.seeds, self._runs, strict=True)):
             stops = [stop for before, stop in pairwise(run) if before.rounds < stop.rounds < self.rounds]
             sums = np.array([*(stop.sums for stop in stops), [last.reward[s], *last.shortfall[s], *last.positive[s]]])
             multiplier = np.array([*(stop.multiplier for stop in stops), last.multiplier[s]])
             marks = np.array([*(stop.rounds for stop in stops), self.rounds])
-            running.append(RunningSums(seed, marks, sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], multiplier))
+            found = RunningSums(seed, marks, sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], multiplier)
+            running.append(found if self.units is None else found.in_units(self.units))
         return running
 
     def __repr__(self) -> str:

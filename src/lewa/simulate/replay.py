@@ -15,6 +15,7 @@ from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_learner
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
 from lewa.simulate.run import play, play_elsewhere
+from lewa.units import Units
 from lewa.validation import as_floor, nearest
 
 
@@ -38,6 +39,8 @@ def replay(
     executor: Executor | None = None,
 ) -> Trace | LogReplay | StreamedReplay:
     """Replay a learner on data: on every round of a table, or by rejection on the rows of a bandit log.
+
+    The result is in the units of the data: rewards, limits, shortfalls and prices.
 
     Parameters
     ----------
@@ -93,15 +96,16 @@ def replay(
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
     made = as_learner(learner, game.actions, game.length if isinstance(game, Table) else game.rounds, floor)
+    units = Units(named.reward.scale, tuple(quantity.scale for quantity in named.constraints))
     if isinstance(game, Log):
-        return replay_log(made, game, seeds, every_round)
+        return replay_log(made, game, seeds, every_round).in_units(units)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
         raise ValueError("every_round needs data in memory and no executor, got an executor or data that are read in parts")
     if isinstance(game, Table):
         if executor is not None:
-            return play_elsewhere(executor, made, game, seeds)
-        return play(made, game, seeds=seeds, every_round=every_round)
-    return replay_stream(made, game, seeds, executor)
+            return play_elsewhere(executor, made, game, seeds).in_units(units)
+        return play(made, game, seeds=seeds, every_round=every_round).in_units(units)
+    return replay_stream(made, game, seeds, executor).in_units(units)
 
 
 def with_contexts(data: Data) -> Table | Log | StreamedLog:
