@@ -375,10 +375,10 @@ def test_frontier_for_people_shows_a_log_with_intervals_and_what_they_are(lewa_:
     csv.write_csv(pa.table({"action": action, "propensity": np.full(400, 0.5), "reward": 1 - action, "cost": action}), file)
     status, printed, _ = lewa_("frontier", file, "--points", 2)
     assert status == 0
-    for name in ("inverse propensities", "self-normalised", "doubly robust", "proved, 95%", "held out", "approximations"):
+    for name in ("inverse propensities", "self-normalised", "doubly robust", "proved, 95%", "held out", "approximate"):
         assert name in printed
     words = ("frontier", file, "--points", 2, "--folds", "halves")
-    assert "the first half selects and the second evaluates" in " ".join(lewa_(*words)[1].split())
+    assert "the first half of the log selects it and the second evaluates it" in " ".join(lewa_(*words)[1].split())
     status, _, complaint = lewa_("frontier", file, "--folds", "odd")
     assert (status, complaint.count("\n")) == (2, 1)
     assert "folds must be 'auto', 'halves' or 'shuffled', got 'odd'" in complaint

@@ -171,7 +171,7 @@ def test_tables_say_what_easing_the_line_yields_and_no_line_where_there_is_none(
     assert "gain per unit less of speed" in text
     assert "quality against dollars at most: 300 rounds" in printed(frontier(table(), **own, at_most=["dollars", "seconds"]))
     assert "results of lewa (full)" in text
-    assert text.endswith("per round")
+    assert text.endswith("per round; ! the limit is missed")
 
 
 def test_the_price_is_drawn_as_the_steps_that_it_has() -> None:
@@ -424,7 +424,8 @@ def test_every_price_is_shown_and_every_number_of_a_cell_has_a_name() -> None:
     for point, row in zip(result.points, rows, strict=True):
         assert row[2:4] == tuple(number(point.best.price[name]) for name in ("dollars", "seconds"))
     net = result.points[0].learners["lewa"].violation
-    cell = tables(result)[1].rows[0][2]
+    assert tables(result)[1].columns[1:4] == ("lewa: quality", "average", "net violation")
+    cell = tables(result)[1].rows[0][3]
     assert cell == f"dollars {number(net['dollars'].mean)}, seconds {number(net['seconds'].mean)}"
     assert figure_title(result) == "quality against dollars at most, seconds at most 1.5, 300 rounds"
 

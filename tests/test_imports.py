@@ -95,6 +95,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "learners",
         "measures",
         "types",
+        "units",
         "validation",
     },
     "checks": {

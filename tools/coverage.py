@@ -65,7 +65,9 @@ def _tokens(rows: int) -> World:
     price = np.geomspace(0.05, 4, K)
     costs = _lognormal(rng, (ROWS, 1), 0.8) * _lognormal(rng, (ROWS, K), 0.4) * price
     p = np.geomspace(1, 0.12, K)
-    return World("lognormal costs", _draws(rng, np.linspace(0.45, 0.9, K)), costs[:, :, np.newaxis], (0.5,), p / p.sum(), rows)
+    return World(
+        "lognormal costs", _draws(rng, np.linspace(0.45, 0.9, K)), costs[:, :, np.newaxis], (0.5,), p / p.sum(), rows
+    )
 
 
 def _two_limits(rows: int) -> World:
@@ -99,7 +101,9 @@ def _bills(rows: int) -> World:
     """Return ten models with Pareto bills."""
     rng, K, index = np.random.default_rng(106), 10, 2.1
     costs = np.minimum(1 + rng.pareto(index, (ROWS, K)), 80) * (index - 1) / index * np.geomspace(1, 6, K)
-    return World("Pareto bills", _draws(rng, np.linspace(0.5, 0.92, K)), costs[:, :, np.newaxis], (2.5,), np.full(K, 1 / K), rows)
+    return World(
+        "Pareto bills", _draws(rng, np.linspace(0.5, 0.92, K)), costs[:, :, np.newaxis], (2.5,), np.full(K, 1 / K), rows
+    )
 
 
 def _shapes(rows: int) -> World:
@@ -113,7 +117,9 @@ def _shapes(rows: int) -> World:
     )
     shapes = np.stack(kinds, axis=2).reshape(ROWS, K)
     costs = shapes / shapes.mean(axis=0) * np.geomspace(1, 6, K)
-    return World("different shapes", _draws(rng, np.linspace(0.4, 0.9, K)), costs[:, :, np.newaxis], (2.2,), np.full(K, 1 / K), rows)
+    return World(
+        "different shapes", _draws(rng, np.linspace(0.4, 0.9, K)), costs[:, :, np.newaxis], (2.2,), np.full(K, 1 / K), rows
+    )
 
 
 def worlds() -> list[World]:
@@ -233,7 +239,12 @@ def row_of(world: World, found: list[dict[str, float]]) -> str:
     mean = {name: _mean([each[name] for each in found]) for name in found[0]}
     cells = [world.name, f"{K}", f"{world.rows:,}", f"{world.rows / K:.0f}"]
     cells += [f"{mean[f'{name} {way}']:.1%}" for name in ("value", "cost") for way in ("dr", "ips", "snips")]
-    cells += [f"{mean['plain over']:.0%}", f"{mean['plain spent']:.2f}", f"{mean['sure over']:.1%}", f"{mean['sure none']:.0%}"]
+    cells += [
+        f"{mean['plain over']:.0%}",
+        f"{mean['plain spent']:.2f}",
+        f"{mean['sure over']:.1%}",
+        f"{mean['sure none']:.0%}",
+    ]
     cells += [f"{best.value:.3f}", f"{mean['plain reward']:.3f}", f"{mean['sure reward']:.3f}"]
     return f"| {' | '.join(cells)} |"
 

@@ -10,6 +10,7 @@ from lewa.cli.options import (
     Cluster,
     ContextColumns,
     DataFile,
+    DropMissing,
     Goal,
     Json,
     LeastColumns,
@@ -40,6 +41,7 @@ def frontier(
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
     context: ContextColumns = [],  # noqa: B006
+    drop_missing: DropMissing = False,
     budgets: Annotated[
         list[float],
         typer.Option("--budget", "--floor", help="A budget, in the units of the data; repeat for more."),
@@ -80,6 +82,7 @@ def frontier(
                 round=clock,
                 propensity=propensity,
                 context=context,
+                drop_missing=drop_missing,
                 budgets=budgets or None,
                 points=points,
                 lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},

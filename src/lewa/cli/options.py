@@ -116,8 +116,12 @@ ActionColumn = Annotated[str | None, typer.Option("--action", help="The column o
 RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
 ContextColumns = Annotated[
     list[str],
-    typer.Option("--context", help="A column that is known before each decision, to be used as context; repeat for more."),
+    typer.Option(
+        "--context",
+        help="A column that is known before each decision: NAME or NAME=KIND (number, category, text, date); repeat for more.",
+    ),
 ]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out the rows of a log that have no reward.")]
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[
     int | None,

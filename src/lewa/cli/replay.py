@@ -16,6 +16,7 @@ from lewa.cli.options import (
     Cluster,
     ContextColumns,
     DataFile,
+    DropMissing,
     Goal,
     Json,
     LeastColumns,
@@ -64,6 +65,7 @@ def replay(
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
     context: ContextColumns = [],  # noqa: B006
+    drop_missing: DropMissing = False,
     group: Annotated[
         str | None, typer.Option(help="A column of groups: every limit must also hold for each of its levels.")
     ] = None,
@@ -83,8 +85,10 @@ def replay(
         check_file(out_file, "a replay", (".json", ".csv"))
     values = parse_settings(settings)
     with executor_at(cluster, learner) as executor:
-        columns = Columns(reward, at_most, at_least, action, clock, propensity, context, group)
+        columns = Columns(reward, at_most, at_least, action, clock, propensity, context, group, drop_missing)
         content, floor = with_group_lines(as_data(data, columns, executor), floor)
+        for note in content.notes:
+            say(note)
         how = How(learner, values, goal, floor, seeds, executor, content.game)
         content = replace(content, game=with_contexts(content))
         if not _in_unit(content):

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.data.contexts import check_known_before, read_contexts
+from lewa.data.contexts import check_known_before, parse_context, read_contexts
 from lewa.data.log import Log, StreamedLog
 from lewa.data.sheet import Labels, Sheet
 from lewa.games.table import Table
@@ -63,6 +63,7 @@ class Columns(NamedTuple):
     propensity: str | None = None  # the column of propensities; with one, the file is a log
     context: str | Sequence[str] = ()  # the columns that are known before each decision
     group: str | None = None  # the column of groups, each of which must meet every limit
+    drop_missing: bool = False  # whether to leave out the rows of a log that have no reward
 
 
 DEFAULT_NAMES = Columns()
@@ -79,6 +80,7 @@ class Data:
     source: str = ""  # the name of the file, or "" if the data come from memory
     contexts: Matrix = field(default_factory=lambda: np.zeros((0, 0)))  # (T, d)  the features of the context columns
     groups: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.str_))  # (T,)  the cells of the group column
+    notes: tuple[str, ...] = ()  # what was left out, and what context columns are taken for
 
     @classmethod
     def of_game(cls, game: Table | Log, actions: Iterable[object] = (), constraints: Iterable[object] = ()) -> "Data":
@@ -100,23 +102,48 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
     check_names(names)
     sheet = Sheet.of(columns, file)
     reward, constraints = find_queries(sheet, names)
+    left_out: tuple[str, ...] = ()
+    if names.drop_missing:
+        sheet, left_out = _rated(sheet, reward.name)
     if reward.name not in sheet.columns and sheet.actions_of(reward.name):
         data = _wide(sheet, reward, constraints, names)
     else:
         data = _long(sheet, reward, constraints, names)
-    context = texts("context", names.context)
+    data = replace(data, notes=left_out)
+    context = [parse_context(sheet, text) for text in texts("context", names.context)]
     if not context and names.group is None:
         return data
     rows = row = None
     if isinstance(data.game, Table) and data.game.length < sheet.rows:  # a row for each action: the first of each round
         _, row = in_order(sheet.labels(sheet.find(names.round, "round", "t")))
         rows = np.unique(row, return_index=True)[1]
-    known = [*context, *([] if names.group is None else [names.group])]
+    known = [*(name for name, _ in context), *([] if names.group is None else [names.group])]
     check_known_before(sheet, known, _outcomes(sheet, reward, constraints, names), row)
     if names.group is not None:
         labels = np.array([str(cell) for cell in sheet.labels(sheet.find(names.group, names.group)).tolist()])
         data = replace(data, groups=labels if rows is None else labels[rows])
-    return replace(data, contexts=read_contexts(sheet, context, rows)) if context else data
+    if not context:
+        return data
+    found = read_contexts(sheet, context, rows)
+    return replace(data, contexts=found.features, notes=(*left_out, *found.notes))
+
+
+def _rated(sheet: Sheet, reward: str) -> tuple[Sheet, tuple[str, ...]]:
+    """Return the rows that have a reward, and a sentence about the others."""
+    if reward not in sheet.columns:
+        raise ValueError(
+            f"rows without a reward can be left out of a log only, but {sheet.file} has columns {reward}:ACTION"
+        )
+    missing = sheet.missing(reward)
+    count = int(missing.sum())
+    if not count:
+        return sheet, ()
+    if count == sheet.rows:
+        raise ValueError(f"the column {reward} of {sheet.file} must have a value in some row, got none")
+    share = f"{count:,} of {sheet.rows:,} rows have no {reward} and are left out"
+    return sheet.keep(~missing), (
+        f"{share}, which assumes that a row is as likely to lack it whatever its action and outcome",
+    )
 
 
 def _outcomes(sheet: Sheet, reward: "Query", constraints: list["Query"], names: Columns) -> dict[str, str]:
@@ -261,19 +288,28 @@ def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
     action_column, called = action_labels(sheet, names.action)
     labels, action = sheet.distinct(sheet.find(action_column, "action"))
     quantities, values = [], []
+    if _is_log(sheet, names) and (count := int(sheet.missing(reward.name).sum())):
+        raise ValueError(
+            f"the column {reward.name} of {sheet.file} must have a value in each row, got {count:,} of {sheet.rows:,} rows "
+            "without one: fill them in, or leave these rows out (--drop-missing, drop_missing=True)"
+        )
     for query in (reward, *constraints):
         check_long(sheet, reward, query)
         raw = sheet.numbers(query.name)
         quantities.append(query.quantity(raw, lambda at: f"in row {at + 1}"))
         values.append(to_unit(quantities[-1], raw))
     game: Table | Log
-    if names.propensity is not None or "propensity" in sheet.columns:
+    if _is_log(sheet, names):
         propensity = sheet.numbers(sheet.find(names.propensity, "propensity"))
         game = Log(action, propensity, values[0], np.column_stack(values[1:]), len(labels))
     else:
         game = _table(sheet, names, labels, action, values)
     labels_shown = action_names([label_text(label) for label in labels.tolist()], called)
     return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
+
+
+def _is_log(sheet: Sheet, names: Columns) -> bool:
+    return names.propensity is not None or "propensity" in sheet.columns
 
 
 def check_long(sheet: Sheet, reward: Query, query: Query) -> None:

@@ -98,10 +98,18 @@ class Sheet(NamedTuple):
             raise ValueError(f"{self.file} lacks the column {usual[0]}: {say}")
         return column
 
+    def missing(self, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return whether the cell of each row is missing."""
+        column = self.columns[name]
+        return np.append(_missing(column.cells), True)[column.codes] if isinstance(column, Coded) else _missing(column)
+
+    def keep(self, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> "Sheet":
+        """Return the sheet with some of its rows."""
+        return self._replace(columns={name: _kept(column, rows) for name, column in self.columns.items()})
+
     def complete(self, name: str) -> Column:
         """Return the column; raise ValueError if a cell is missing."""
-        column = self.columns[name]
-        missing = np.append(_missing(column.cells), True)[column.codes] if isinstance(column, Coded) else _missing(column)
+        column, missing = self.columns[name], self.missing(name)
         if missing.any():
             count, row = int(missing.sum()), self.first + int(np.flatnonzero(missing)[0]) + 1
             cells = "a missing cell" if count == 1 else f"{count} missing cells, the first"
@@ -169,6 +177,16 @@ def _cells(name: str, values: object, file: str) -> Column:
     if array.ndim != 1:
         raise ValueError(f"the column {name} of {file} must be a list of cells, got {type(values).__name__}")
     return array
+
+
+def _kept(column: Column, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Column:
+    if not isinstance(column, Coded):
+        return column[rows]
+    codes = column.codes[rows]
+    used = np.unique(codes[codes >= 0])
+    place = np.full(column.cells.size + 1, -1)
+    place[used] = np.arange(used.size)
+    return Coded(column.cells[used], place[codes])
 
 
 def _missing(values: Labels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -39,6 +39,8 @@ from lewa.types import Vector
 
 def read_stream(path: Path, names: Columns, executor: Executor | None = None) -> Data:
     """Return the game in a Parquet dataset, a file or a folder; raise ValueError if it is not one."""
+    if names.drop_missing:
+        raise ValueError(f"leaving out rows needs a file that is read as a whole; {path.name} is read in parts")
     if texts("context", names.context) or names.group is not None:
         raise ValueError(f"context columns need a file that is read as a whole; {path.name} is read in parts")
     check_names(names)

@@ -18,7 +18,7 @@ NO_SHARE = 1e-6  # a share that is none: a linear program is solved to about tha
 
 def with_confidence(confidence: float | None) -> str:
     """Return the confidence of a promise in words."""
-    return "" if confidence is None else f" with {confidence:.4g} confidence"
+    return "" if confidence is None else f" with {100 * confidence:.4g}% confidence"
 
 
 def rounded(count: float) -> int:
@@ -207,8 +207,10 @@ class Budgets(NamedTuple):
                 continue
             keeps = c > floor
             needed = float((((c - bound) / np.where(keeps, c - floor, 1.0)) ** 2)[keeps].min()) * rows
-            sentences.append(f"{self.varied.name} {self.varied.sense} {self.varied.scale.to_user(floor):g} could be promised "
-                             f"after about {rounded(needed):,} rows, if the actions stay as they are estimated")
+            sentences.append(
+                f"{self.varied.name} {self.varied.sense} {self.varied.scale.to_user(floor):g} could be promised "
+                f"after about {rounded(needed):,} rows, if the actions stay as they are estimated"
+            )
         return sentences
 
     def action_means(self, rewards: Vector, constraints: Matrix) -> dict[str, dict[str, float]]:

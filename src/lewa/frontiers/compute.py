@@ -36,6 +36,7 @@ def frontier(
     round: str | None = None,  # noqa: A002  the column's name
     propensity: str | None = None,
     context: str | Sequence[str] = (),
+    drop_missing: bool = False,
     budgets: Sequence[float] | None = None,
     points: int = POINTS,
     lines: Mapping[str, float] | None = None,
@@ -59,8 +60,11 @@ def frontier(
         The names of columns, as `lewa.data.files.read_data` describes them: a quantity is NAME or NAME=LOW..HIGH, actions
         are NAME or NAME=LABEL:TEXT,LABEL:TEXT.
     context
-        The names of columns that are known before each decision. The best policy on them is then compared with the best
+        The names of columns that are known before each decision, as NAME or NAME=KIND, where the kind is number, category,
+        text or date. The best policy on them is then compared with the best
         fixed mixture, on rows that did not choose it. In a log no draw may depend on other rows.
+    drop_missing
+        Whether to leave out the rows of a log that have no reward.
     budgets, points
         The limit of one constraint is varied, the first without a limit in `lines`: over `budgets`, or over `points` limits
         from the strictest feasible one to the first that no longer binds.
@@ -101,7 +105,9 @@ def frontier(
     'paced-hedge: 0.700 answered for 0.0040 dollars'
     'squarecb-lewa: 0.699 answered for 0.0040 dollars'
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context), executor)
+    named = as_data(
+        data, Columns(reward, at_most, at_least, action, round, propensity, context, None, drop_missing), executor
+    )
     if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= MOST_POINTS:
         raise ValueError(f"points must be an integer from 1 to {MOST_POINTS}, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
@@ -116,17 +122,18 @@ def frontier(
                 f"folds need a log, but these data have every action in every round, got folds={short_repr(folds)}"
             )
         how = Replays(names, as_seeds(seeds), goal, progress, executor)
-        return _with_context(of_table(named, game, limits, level, how), named, limits)
+        return _completed(of_table(named, game, limits, level, how), named, limits)
     if names != ["auto"]:
         raise ValueError(f"the frontier of a log cannot replay learners: use `lewa replay`, got {short_repr(names)}")
     evidence: Evidence = (
         RowsInMemory(named, game, folds) if isinstance(game, Log) else RowsInParts(named, game, folds, executor, progress)
     )
-    return _with_context(of_log(named, game.rows, evidence, limits, level, confidence), named, limits)
+    return _completed(of_log(named, game.rows, evidence, limits, level, confidence), named, limits)
 
 
-def _with_context(result: Frontier, data: Data, limits: Budgets) -> Frontier:
-    """Add the gain of a policy on the context at each limit, if context columns are named."""
+def _completed(result: Frontier, data: Data, limits: Budgets) -> Frontier:
+    """Add what was said when the data were read, and the gain of a context at each limit, if context columns are named."""
+    result = replace(result, notes=(*result.notes, *data.notes))
     if not data.contexts.size:
         return result
     varied = limits.varied  # a line of the grid may lie outside of the range by its rounding

@@ -128,7 +128,9 @@ class Evidence:
 
     def _strata(self, play: Vector, halves: Sequence[int], q: int) -> Strata:
         at, sums = list(halves), self.sums
-        weights, weighted, squares = (each.sum(axis=0) for each in (sums.inverse[at], sums.weighted[at, :, q], sums.squares[at]))
+        weights, weighted, squares = (
+            each.sum(axis=0) for each in (sums.inverse[at], sums.weighted[at, :, q], sums.squares[at])
+        )
         return strata_of(play * weights, play * weighted, play**2 * squares)
 
     def _shapes_of(self, halves: Halves) -> list[Shapes]:

@@ -33,16 +33,14 @@ INTERVALS = (
     "with a smaller probability than the smallest in the log"
 )
 KEPT = (
-    "the play of each limit keeps it with {confidence:.4g} confidence: by an upper bound on each action's average, all of which "
+    "the play of each limit keeps it with {percent:.4g}% confidence: by an upper bound on each action's average, all of which "
     "hold together if the values of different actions differ in scale but are similarly distributed"
 )
 KEPT_LEAST = KEPT.replace("an upper bound", "a lower bound")
 PLAIN = "the play of each limit just keeps it in these rows, so that its true average is often beyond the limit"
 
 
-def of_log(
-    data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: float, confidence: float | None
-) -> Frontier:
+def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: float, confidence: float | None) -> Frontier:
     """Return the frontier estimated from a log, with each play valued by rows that did not choose it.
 
     Parameters
@@ -66,7 +64,9 @@ def of_log(
         raise ValueError(budgets.unmet())
     hopeless = bounds is not None and not budgets.others_met(bounds)
     if hopeless and budgets.user_floors is None:
-        raise ValueError(f"{budgets.unmet(with_confidence(confidence))}: loosen these limits, or ask for less confidence or none")
+        raise ValueError(
+            f"{budgets.unmet(with_confidence(confidence))}: loosen these limits, or ask for less confidence or none"
+        )
     shown = means if bounds is None or hopeless else bounds
     levels = budgets.levels(rewards, shown)
     pairs = list(zip(*(_chosen(evidence, half, miss, budgets, levels) for half in (0, 1)), strict=True))
@@ -104,9 +104,7 @@ def of_log(
     )
 
 
-def _chosen(
-    evidence: Evidence, half: int, miss: float | None, budgets: Budgets, levels: Sequence[float]
-) -> list[Vector]:
+def _chosen(evidence: Evidence, half: int, miss: float | None, budgets: Budgets, levels: Sequence[float]) -> list[Vector]:
     """Return the plays that one half of the log chooses at these levels, in the same way as all rows do."""
     means, bounds = evidence.means((half,)), None if miss is None else evidence.bounds(miss, (half,))
     return [budgets.best(*means, budgets.floors_at(floor), bounds)[1] for floor in levels]
@@ -116,7 +114,7 @@ def _promise(budgets: Budgets, confidence: float | None) -> str:
     """Say with which confidence the plays keep the limits."""
     if confidence is None:
         return PLAIN
-    return (KEPT if budgets.varied.sense == "at most" else KEPT_LEAST).format(confidence=confidence)
+    return (KEPT if budgets.varied.sense == "at most" else KEPT_LEAST).format(percent=100 * confidence)
 
 
 def _limits(

@@ -1,6 +1,6 @@
 """The result of `frontier`: reward against budget, in the user's units, per round."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
@@ -19,6 +19,9 @@ Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantit
 # Fields that are left out where they say nothing; fields that are not in the schema are for figures.
 OPTIONAL = ("context", "confidence", "action_rows")
 JSON_FIELDS = tuple(name for name in schema.Frontier.__annotations__ if name not in OPTIONAL)
+
+
+ROUNDING = 1e-9  # of an average in [0, 1]
 
 
 class Mean(NamedTuple):
@@ -49,6 +52,11 @@ class LearnerResult(NamedTuple):
     violation: dict[str, Mean]  # its net violation of each constraint: surpluses offset shortfalls
     positive_violation: dict[str, Mean]  # its shortfalls alone
     measured_on: str  # "play", or "action" if the results are those of the actions drawn
+
+    def missed(self, lines: Mapping[str, float], constraints: Sequence[Quantity]) -> list[str]:
+        """Return the constraints whose mean over seeds is beyond the limit."""
+        beyond = ((q, q.scale.unit(self.average[q.name].mean) - q.scale.unit(lines[q.name])) for q in constraints)
+        return [q.name for q, spare in beyond if spare < -ROUNDING]
 
 
 class HeldOut(NamedTuple):
@@ -175,7 +183,8 @@ class Frontier:
         error = np.array([point.error for point in self.curve])
         curves = [notebook.Curve("best", line, value, value - error, value + error)]
         for name in self.learners:
-            means = [(point.line, point.learners[name].reward) for point in self.points if name in point.learners]
+            results = [point.learners[name] for point in self.points if name in point.learners]
+            means = [(result.average[self.varied].mean, result.reward) for result in results]  # at what was spent
             y, low, high = (np.array([mean[n] for _, mean in means]) for n in range(3))
             curves.append(notebook.Curve(name, np.array([at for at, _ in means]), y, low, high, points=True))
         if self.context:

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from lewa.data.off_policy import Value
 from lewa.formatting import number
+from lewa.frontiers.budgets import rounded
 from lewa.frontiers.result import ContextGain, Frontier, HeldOut, LearnerResult, Mean, Point
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+MISSED = "!"  # marks an average beyond its limit
 ROUNDING = 1e-12  # a narrower interval, relative to its middle, is an error of rounding
 TEXT_WIDTH = 120  # of notes, where they are printed as plain text
 
@@ -57,7 +59,7 @@ def _layout(table: TextTable) -> str:
 
 def _actions_alone(frontier: Frontier) -> list[TextTable]:
     """Return a table for each quantity: its value for each action, by each estimator."""
-    columns = ("", "rows", "inverse propensities", "self-normalised", "doubly robust", f"proved, {frontier.level:.4g}")
+    columns = ("", "rows", "inverse propensities", "self-normalised", "doubly robust", f"proved, {frontier.level:.0%}")
     return [
         TextTable(
             f"{quantity.name} of each action, {frontier.rounds:,} rows",
@@ -82,7 +84,7 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
     of = f" of {frontier.source}" if frontier.source else ""
     priced = sorted(frontier.limited, key=lambda quantity: quantity.name != frontier.varied)  # the varied one first
     sure = [] if frontier.confidence is None else [q for q in priced if frontier.points[0].best.bound is not None]
-    averages = [f"{q.name}, {q.sense} with {frontier.confidence:.4g}" for q in sure]
+    averages = [f"{q.name}, {q.sense} with {100 * (frontier.confidence or 0):.4g}%" for q in sure]
     columns = (frontier.across, f"{known} {reward}", *averages, *(price_label(q.name, q.sense) for q in priced), "by")
 
     def row(point: Point) -> tuple[str, ...]:
@@ -108,10 +110,12 @@ def _context(frontier: Frontier) -> TextTable:
         judged = (each.line, each.fixed, each.fixed_average, each.policy, each.policy_average)
         gain = f"{number(each.gain)} {PLUS_MINUS} {number(half)}"
         ceiling = tuple(number(x) for x in (each.by_group, each.ceiling) if x is not None)
-        settle = f", {each.rows_to_settle:,} rows would settle it" if each.low <= 0 and each.rows_to_settle else ""
+        rows = each.rows_to_settle
+        settle = f", about {rounded(rows):,} rows would settle it" if each.low <= 0 and rows else ""
         return (*map(number, judged), gain, number(each.in_sample), *ceiling, f"{each.verdict}{settle}")
 
-    caption = "policies on the context, evaluated on held-out rows (five folds); the gain in sample is optimistic"
+    caption = "mixtures and policies that four fifths of the rows choose and the last fifth evaluates, in turn"
+    caption += ", so that the mixture is not the one of the other tables; the gain in sample is optimistic"
     caption += ", per group is the reward of the policy that sees groups of similar rows" if groups else ""
     caption += ", and per row is not achievable" if table else ""
     return TextTable("would context pay?", columns, [row(each) for each in frontier.context], caption)
@@ -136,15 +140,22 @@ def _learners(frontier: Frontier) -> TextTable:
     names = [q.name for q in frontier.limited]
     columns = [frontier.across]
     for name in frontier.learners:
-        columns += [f"{name.split()[0]}: {frontier.reward.name}", "net violation", "positive"]
+        averages = "average" if len(names) > 1 else f"average {names[0]}"
+        columns += [f"{name.split()[0]}: {frontier.reward.name}", averages, "net violation", "positive"]
 
-    def cells(result: LearnerResult) -> tuple[str, ...]:
-        return (interval(result.reward), _by_name(result.violation, names), _by_name(result.positive_violation, names))
+    def cells(point: Point, result: LearnerResult) -> tuple[str, ...]:
+        missed = result.missed(point.lines, frontier.limited)
+        average = _by_name(result.average, names, missed)
+        violations = (_by_name(each, names) for each in (result.violation, result.positive_violation))
+        return (interval(result.reward), average, *violations)
 
     rows = [
-        (number(point.line), *(cell for result in point.learners.values() for cell in cells(result)))
+        (number(point.line), *(cell for result in point.learners.values() for cell in cells(point, result)))
         for point in frontier.points
     ]
+    over = any(
+        result.missed(point.lines, frontier.limited) for point in frontier.points for result in point.learners.values()
+    )
     listing = ", ".join(f"{name} ({feedback})" for name, feedback in frontier.learners.items())
     means = (
         f"; means over {frontier.seeds} seeds, {PLUS_MINUS} {frontier.level:.0%} interval over the learner's random seeds"
@@ -153,8 +164,8 @@ def _learners(frontier: Frontier) -> TextTable:
         f"results of {listing}",
         tuple(columns),
         rows,
-        f"per round{means if frontier.seeds > 1 else ''}",
-        together=3,
+        f"per round{means if frontier.seeds > 1 else ''}{f'; {MISSED} the limit is missed' if over else ''}",
+        together=4,
     )
 
 
@@ -187,8 +198,7 @@ def _between(ends: tuple[float, float] | None) -> str:
     return "-" if ends is None else f"{number(ends[0])} to {number(ends[1])}"
 
 
-def _by_name(means: dict[str, Mean], names: Sequence[str]) -> str:
-    """Format one number for each constraint, with its name where there are several."""
-    if len(names) == 1:
-        return number(means[names[0]].mean)
-    return ", ".join(f"{name} {number(means[name].mean)}" for name in names)
+def _by_name(means: dict[str, Mean], names: Sequence[str], missed: Sequence[str] = ()) -> str:
+    """Format one number for each constraint, with its name where there are several, and mark those that are missed."""
+    cells = {name: f"{number(means[name].mean)}{MISSED if name in missed else ''}" for name in names}
+    return cells[names[0]] if len(names) == 1 else ", ".join(f"{name} {cell}" for name, cell in cells.items())

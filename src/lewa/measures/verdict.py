@@ -8,7 +8,7 @@ import numpy as np
 from lewa.kernels import rest
 from lewa.measures.best_play import certain_play
 from lewa.measures.performance import conditions, hindsight, regret
-from lewa.measures.trace import Trace
+from lewa.measures.trace import Trace, check_trace
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, HasGuarantees, applicable, none
 from lewa.theory.projected import REST, REST_UNKNOWN
 from lewa.types import Matrix, State, Vector
@@ -58,7 +58,7 @@ def judge(trace: Trace) -> Verdict:
     bounds. Regret refutes a bound only against a play that certainly meets the floors: if the set of such plays is too thin
     for a linear program, the answer is None.
     """
-    if trace.in_unit is not None and trace.units is not None:
+    if check_trace(trace).in_unit is not None and trace.units is not None:
         guarantee, holds = judge(trace.in_unit)
         return Verdict(_in_units(guarantee, trace.units), holds)
     if not all(h.feasible for h in hindsight(trace)):

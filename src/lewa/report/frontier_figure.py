@@ -30,6 +30,7 @@ from lewa.types import Vector
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SPENT = "\nlearners: average, hollow if it misses a limit"  # what a point of a learner is
 SMALL = SIZE - 1  # of the names of actions
 
 
@@ -46,6 +47,7 @@ class Strand(NamedTuple):
     dashed: bool = False
     steps: str = ""  # "pre" or "post" for a line of steps: a value holds before its point, or after it
     flat: str = ""  # "left" or "right": the side on which the line continues horizontally
+    hollow: tuple[bool, ...] = ()  # whether each point is drawn hollow
 
 
 class BudgetPanel(NamedTuple):
@@ -96,6 +98,10 @@ def _draw_strand(axes: "Axes", strand: Strand) -> None:
     style |= {"drawstyle": f"steps-{strand.steps}"} if strand.steps else {}
     marker = "" if is_curve else "o"
     axes.plot(strand.x, strand.y, color=strand.colour, linewidth=1.1, marker=marker, markersize=2.8, **style)
+    hollow = np.flatnonzero(strand.hollow)
+    if hollow.size:
+        at = strand.x[hollow], strand.y[hollow]
+        axes.plot(*at, color=strand.colour, linestyle="none", marker="o", markersize=4, markerfacecolor="white", zorder=3)
     if strand.interval is not None and strand.is_band:
         axes.fill_between(strand.x, *strand.interval, color=strand.colour, alpha=0.12, linewidth=0)
     elif strand.interval is not None:
@@ -158,7 +164,9 @@ def _curve(frontier: Frontier, field: str) -> Vector:
 
 
 def _known(frontier: Frontier) -> str:
-    return "hindsight" if frontier.kind == "table" else "estimated"
+    if frontier.kind == "table":
+        return "hindsight"
+    return "estimated" if frontier.confidence is None else f"estimated, kept with {100 * frontier.confidence:.4g}%"
 
 
 def _colours(frontier: Frontier) -> dict[str, str]:
@@ -180,14 +188,19 @@ def _reward(frontier: Frontier) -> BudgetPanel:
     best = Strand(_known(frontier), INK, x, y, flat=_loose_side(frontier))
     strands = [best._replace(interval=(y - error, y + error), is_band=True) if error.any() else best]
     for name, colour in _colours(frontier).items():
-        strands.append(_strand(frontier, name, colour, [point.learners[name].reward for point in frontier.points]))
+        results = [point.learners[name] for point in frontier.points]
+        spent = np.array([result.average[frontier.varied].mean for result in results])
+        over = [bool(result.missed(p.lines, frontier.limited)) for p, result in zip(frontier.points, results, strict=True)]
+        strand = _strand(frontier, name, colour, [result.reward for result in results])
+        strands.append(strand._replace(x=spent, hollow=tuple(over)))
     if frontier.kind == "log":
         strands.append(_strand(frontier, "held out", COLOURS[0], _held_out_values(frontier, frontier.reward.name)))
     strands += _context(frontier)
     points = {
         action: (means[frontier.varied], means[frontier.reward.name]) for action, means in frontier.action_means.items()
     }
-    return BudgetPanel(frontier.reward.name, frontier.across, tuple(strands), points)
+    across = frontier.across + (SPENT if frontier.learners else "")
+    return BudgetPanel(frontier.reward.name, across, tuple(strands), points)
 
 
 def _context(frontier: Frontier) -> list[Strand]:

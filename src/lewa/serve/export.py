@@ -121,12 +121,12 @@ def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted:
     named, budgets = standing.pop(varied, None), wanted.budgets
     if named is not None and budgets is not None:
         raise RequestError(400, f"the limit of {varied} is in lines, {named:g}, and in budgets: name it once")
-    low, high = hosted.setup.reward.range
+    ranges = {name: _seen(log[name], each.range) for name, each in (("reward", hosted.setup.reward), *lines.items())}
     result = frontier(
         log,
-        reward=f"reward={low}..{high}",
-        at_most=[_column(line) for line in hosted.setup.lines if line.at_most is not None],
-        at_least=[_column(line) for line in hosted.setup.lines if line.at_least is not None],
+        reward=f"reward={ranges['reward']}",
+        at_most=[f"{line.name}={ranges[line.name]}" for line in hosted.setup.lines if line.at_most is not None],
+        at_least=[f"{line.name}={ranges[line.name]}" for line in hosted.setup.lines if line.at_least is not None],
         action="action",
         propensity="propensity",
         budgets=budgets if named is None else [named],
@@ -140,5 +140,6 @@ def _limit(line: Line) -> float:
     return float(line.at_most if line.at_most is not None else line.at_least or 0.0)
 
 
-def _column(line: Line) -> str:
-    return f"{line.name}={line.range[0]}..{line.range[1]}"
+def _seen(values: Sequence[float], declared: tuple[float, float]) -> str:
+    """Return LOW..HIGH of the declared range, widened to the values: an agent accepts values outside of it."""
+    return f"{float(min(*values, declared[0]))!r}..{float(max(*values, declared[1]))!r}"

@@ -36,6 +36,7 @@ def replay(
     propensity: str | None = None,
     context: str | Sequence[str] = (),
     group: str | None = None,
+    drop_missing: bool = False,
     executor: Executor | None = None,
 ) -> Trace | LogReplay | StreamedReplay:
     """Replay a learner on data: on every round of a table, or by rejection on the rows of a bandit log.
@@ -63,10 +64,12 @@ def replay(
     reward, at_most, at_least, action, round, propensity
         The names of columns, as for `lewa.frontier`.
     context
-        The names of columns that are known before each decision. A learner by name must then be one that uses a context;
+        The names of columns that are known before each decision, as for `lewa.frontier`. A learner by name must then be one that uses a context;
         "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit feedback.
     group
         The name of a column of groups. Every limit of `lines` then also applies to each of its levels.
+    drop_missing
+        Whether to leave out the rows of a log that have no reward.
     executor
         Checks the parts of a folder of Parquet files or of a large Parquet file, and replays the seeds, for instance on a
         Dask cluster whose workers see the same files.
@@ -78,7 +81,9 @@ def replay(
     >>> lewa.replay(table, "auto", floor=0.5)
     <Trace: PacedHedge on Table, 1000 rounds, 1 seed>
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context, group), executor)
+    named = as_data(
+        data, Columns(reward, at_most, at_least, action, round, propensity, context, group, drop_missing), executor
+    )
     if lines is not None:
         if floor is not None:
             raise ValueError(f"limits must be given by either floor or lines, got floor={floor!r} and lines={lines!r}")
