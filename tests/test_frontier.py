@@ -287,7 +287,7 @@ def test_of_a_shuffled_log_each_half_chooses_a_play_that_the_other_half_values()
     assert held_out.play == pytest.approx({name: p for name, p in zip(names, mean, strict=True) if p > 0})
     found = held_out.values["quality"]["dr"]
     assert found.value == pytest.approx((values[0].value + values[1].value) / 2)
-    ends = [value.proved for value in values]
+    ends = [value.proved or (0, 0) for value in values]
     assert found.proved == pytest.approx(np.mean(ends, axis=0))
     assert SHUFFLED in result.notes
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.data.off_policy import Rows, doubly_robust, ips, normal_value, snips
+from lewa.data.off_policy import checked_rows, doubly_robust, ips, normal_value, snips
 
 RNG = np.random.default_rng(5)
 T, K = 40, 3
@@ -67,7 +67,7 @@ def test_ips_and_doubly_robust_are_unbiased() -> None:
 
 def test_the_normal_intervals_are_standard_errors_and_the_approximate_ones_contain_them() -> None:
     w, z = np.array(weights(PLAY)), 1.959963984540054
-    rows = Rows.of(**LOG, play=PLAY)
+    rows = checked_rows(**LOG, play=PLAY)
     terms = w * LOG["reward"]
     found = normal_value(rows, "ips", None, 0.95, None)
     assert found.high - found.value == pytest.approx(z * terms.std(ddof=1) / np.sqrt(T))

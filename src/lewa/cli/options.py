@@ -118,7 +118,7 @@ ContextColumns = Annotated[
     list[str],
     typer.Option(
         "--context",
-        help="A column that is known before each decision: NAME or NAME=KIND (number, category, text, date); repeat for more.",
+        help="A column known before each decision: NAME or NAME=KIND (number, category, text, date); repeat for more.",
     ),
 ]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out the rows of a log that have no reward.")]

@@ -124,8 +124,8 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
         data = replace(data, groups=labels if rows is None else labels[rows])
     if not context:
         return data
-    found = read_contexts(sheet, context, rows)
-    return replace(data, contexts=found.features, notes=(*left_out, *found.notes))
+    features = read_contexts(sheet, context, rows)
+    return replace(data, contexts=features.matrix, notes=(*left_out, *features.notes))
 
 
 def _rated(sheet: Sheet, reward: str) -> tuple[Sheet, tuple[str, ...]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ DAY = np.timedelta64(1, "D")
 class Contexts(NamedTuple):
     """The features of context columns, and what each column is taken for."""
 
-    features: Matrix  # (T, d)
+    matrix: Matrix  # (T, d)
     notes: tuple[str, ...]  # sentences
 
 
@@ -86,10 +86,10 @@ def _as_dates(values: Labels) -> Labels | None:
     texts = [_text(cell) for cell in values.tolist()]
     if values.dtype.kind != "M" and not all(text is None or DATE.fullmatch(text) for text in texts):
         return None
+    moments: Any = values
     try:
-        moments = (
-            values if values.dtype.kind == "M" else np.array(["NaT" if text is None else text for text in texts], "M8[us]")
-        )
+        if values.dtype.kind != "M":
+            moments = np.array(["NaT" if text is None else text for text in texts], "M8[us]")
     except ValueError:  # such as a 31st of February
         return None
     days: Labels = (moments - np.nanmin(moments)) / DAY

@@ -13,13 +13,14 @@ place of the reward.
 
 Each value has two intervals. The first is approximate: the normal approximation, z standard errors to both sides (by the
 delta method for snips, which is a ratio), widened where the play has few rows or values have a heavy tail
-(`lewa.data.small_samples`). It has no proof; `python -m tools.coverage` measures how often it holds. The second is proved, for ips and doubly_robust, whose terms have the mean sum_a play(a) E[x_t(a) | past] given the past: it is the
-confidence sequence of measures/confidence_sequence.py for the average of that mean over the rows. It needs no independence,
-so the log may be that of a learner, whose propensities depend on the past. It needs that no value can leave the given range,
-that the play and the estimates q_t are made before row t is seen, and that no action could be drawn with less probability
-than the least propensity of that action in the log, as if the logger gives each action a fixed share. By default q_t is the
-mean of the action's rows before t. A model that was fitted to the rows it is used for invalidates both intervals of
-doubly_robust. Each interval is for one value at a time.
+(`lewa.data.small_samples`). It has no proof; `python -m tools.coverage` measures how often it holds. The second is proved,
+for ips and doubly_robust, whose terms have the mean sum_a play(a) E[x_t(a) | past] given the past: it is the confidence
+sequence of measures/confidence_sequence.py for the average of that mean over the rows. It needs no independence, so the log
+may be that of a learner, whose propensities depend on the past. It needs that no value can leave the given range, that the
+play and the estimates q_t are made before row t is seen, and that no action could be drawn with less probability than the
+least propensity of that action in the log, as if the logger gives each action a fixed share. By default q_t is the mean of
+the action's rows before t. A model that was fitted to the rows it is used for invalidates both intervals of doubly_robust.
+Each interval is for one value at a time.
 
 "Before" refers to the order of the rows. If draws do not depend on other rows, every order is valid that is chosen without
 looking at the draws.
@@ -69,16 +70,10 @@ class Rows(NamedTuple):
 
     def strata(self) -> Strata:
         """Return the actions of the play that have rows, with the means of these rows."""
-        K = self.play.shape[-1]
-        weights, weighted, squares = (
-            np.bincount(self.action, each, K) for each in (self.weight, self.weight * self.value, self.weight**2)
-        )
-        return strata_of(weights, weighted, squares)
-
-    @classmethod
-    def of(cls, action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> "Rows":
-        """Check a log and a play."""
-        return _rows(action, reward, propensity, play)
+        sums = np.zeros((3, self.play.shape[-1]))
+        for row, each in zip(sums, (self.weight, self.weight * self.value, self.weight**2), strict=True):
+            np.add.at(row, self.action, each)
+        return strata_of(*sums)
 
 
 def strata_of(weights: Vector, weighted: Vector, squares: Vector) -> Strata:
@@ -114,7 +109,7 @@ def ips(
     >>> ips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.5], play=[1, 0]).value
     1.0
     """
-    return _widened(Rows.of(action, reward, propensity, play), "ips", None, level, range)
+    return _widened(checked_rows(action, reward, propensity, play), "ips", None, level, range)
 
 
 def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike, level: float = 0.95) -> Value:
@@ -132,7 +127,7 @@ def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     >>> snips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.25], play=[0.5, 0.5]).value
     0.8
     """
-    return _widened(Rows.of(action, reward, propensity, play), "snips", None, level, None)
+    return _widened(checked_rows(action, reward, propensity, play), "snips", None, level, None)
 
 
 def doubly_robust(
@@ -164,7 +159,7 @@ def doubly_robust(
     >>> doubly_robust(**log, play=[1, 0], model=[0.9, 0.4]).value
     1.0
     """
-    return _widened(Rows.of(action, reward, propensity, play), "dr", model, level, range)
+    return _widened(checked_rows(action, reward, propensity, play), "dr", model, level, range)
 
 
 # The normal approximation ------------------------------------------------------------------------------------------------
@@ -291,8 +286,16 @@ def _numbers(name: str, values: ArrayLike) -> Numbers:
         raise ValueError(f"{name} must be numbers in rows of equal length") from None
 
 
-def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> Rows:
-    """Check a log and a play."""
+def checked_rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> Rows:
+    """Check a log and a play.
+
+    Parameters
+    ----------
+    action, reward, propensity
+        (T,) The logged actions, their rewards, and the probabilities with which they were drawn.
+    play
+        (K,) The play to value, or (T, K), a play for each row.
+    """
     _numbers("actions", action)
     a, x, p = np.asarray(action), _numbers("rewards", reward), _numbers("propensities", propensity)
     if a.dtype.kind not in "iu" or a.ndim != 1 or a.shape != x.shape or a.shape != p.shape or a.size < 2:
@@ -362,7 +365,7 @@ def _mean(
     x = np.clip((terms - low) / (high - low), 0, 1)  # but for rounding they lie there
     guesses = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / np.arange(1, n + 1)
     alpha = 1 - (level if proved_level is None else proved_level)
-    found = (low + (high - low) * float(end) for end in interval(n, x.sum(), ((x - guesses) ** 2).sum(), alpha))
+    proved = (low + (high - low) * float(end) for end in interval(n, x.sum(), ((x - guesses) ** 2).sum(), alpha))
     # A value that lies in the range has a mean there too: what is proved outside of it says no more.
-    lower, upper = (min(max(end, range[0]), range[1]) for end in found)
+    lower, upper = (min(max(end, range[0]), range[1]) for end in proved)
     return approximate._replace(proved=(lower, upper))

@@ -105,7 +105,7 @@ class Sheet(NamedTuple):
 
     def keep(self, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> "Sheet":
         """Return the sheet with some of its rows."""
-        return self._replace(columns={name: _kept(column, rows) for name, column in self.columns.items()})
+        return self._replace(columns={name: _rows_of(column, rows) for name, column in self.columns.items()})
 
     def complete(self, name: str) -> Column:
         """Return the column; raise ValueError if a cell is missing."""
@@ -179,7 +179,7 @@ def _cells(name: str, values: object, file: str) -> Column:
     return array
 
 
-def _kept(column: Column, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Column:
+def _rows_of(column: Column, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Column:
     if not isinstance(column, Coded):
         return column[rows]
     codes = column.codes[rows]

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.types import Indices, Matrix, Vector
+from lewa.types import Indices, Vector
 
 PRIOR_ROWS = 100  # rows of all actions that are added to the rows of each
 CONSTANT_ROWS = 100  # an action with one value in that many rows is taken to have no other
@@ -42,8 +42,8 @@ class Strata(NamedTuple):
 
     def joined(self, other: "Strata") -> "Strata":
         """Return the strata of the mean of two plays."""
-        both = (np.concatenate(pair) for pair in zip(self, other, strict=True))
-        action, share, mean, rows = both
+        action: Indices = np.concatenate([self.action, other.action])
+        share, mean, rows = (np.concatenate([self[n], other[n]]) for n in (1, 2, 3))
         return Strata(action, share / 2, mean, rows)
 
 
@@ -57,7 +57,7 @@ class _Side:
     """The shapes of the distributions, measured from one end of the range."""
 
     def __init__(self, action: Indices, distance: Vector, weight: Vector, actions: int) -> None:
-        self.typical, self.own, self.rows = np.zeros(actions), list[tuple[Vector, Vector]](), np.zeros(actions)
+        self.typical, self.by_action, self.rows = np.zeros(actions), list[tuple[Vector, Vector]](), np.zeros(actions)
         self.constant = np.ones(actions, dtype=np.bool_)
         ratios = []
         for a in range(actions):
@@ -69,7 +69,7 @@ class _Side:
             median = float(np.median(d)) if d.size else 0.0
             self.typical[a] = median if median > 0 else float(d.mean()) if d.size else 0.0
             ratio = d / self.typical[a] if varies else np.zeros(0)
-            self.own.append(_thinned(ratio, w[: ratio.size]))
+            self.by_action.append(_thinned(ratio, w[: ratio.size]))
             ratios.append(ratio)
         every = np.concatenate(ratios)
         self.pool = _thinned(every, np.ones(every.size))
@@ -102,9 +102,9 @@ class _Side:
 
     def _mixed(self, a: int) -> tuple[Vector, Vector]:
         """Return the values of an action's distribution, relative to its median, and their probabilities."""
-        (values, weights), (pool, equal) = self.own[a], self.pool
-        own = self.rows[a] / (self.rows[a] + PRIOR_ROWS)
-        return np.concatenate([values, pool]), np.concatenate([own * weights, (1 - own) * equal])
+        (values, weights), (pool, equal) = self.by_action[a], self.pool
+        share = self.rows[a] / (self.rows[a] + PRIOR_ROWS)
+        return np.concatenate([values, pool]), np.concatenate([share * weights, (1 - share) * equal])
 
 
 def _rate_ends(rate: Vector, rows: Vector, w: float) -> tuple[Vector, Vector]:
@@ -176,8 +176,8 @@ class Shapes:
     ) -> None:
         self.least, self.most = within
         self.low, self.high = min(self.least, 0.0), self.most
-        found = np.unique(value)
-        self._two = (float(found[0]), float(found[1])) if found.size == 2 else None
+        distinct = np.unique(value)
+        self._two = (float(distinct[0]), float(distinct[1])) if distinct.size == 2 else None
         below, above = np.maximum(value - self.low, 0.0), np.maximum(self.high - value, 0.0)
         self._from_low = None if sense == "at least" else _Side(action, below, weight, actions)
         self._from_high = None if sense == "at most" else _Side(action, above, weight, actions)
@@ -205,7 +205,7 @@ def one_action(action: int, mean: float, rows: float) -> Strata:
     return Strata(np.array([action]), np.ones(1), np.array([mean]), np.array([rows]))
 
 
-def means_of(inverse: Matrix, weighted: Matrix) -> Matrix:
+def means_of(inverse: Vector, weighted: Vector) -> Vector:
     """Return sums of weighted values divided by the sums of weights; 0 where there is no row."""
-    means: Matrix = np.divide(weighted, inverse, out=np.zeros_like(weighted), where=inverse > 0)
+    means: Vector = np.divide(weighted, inverse, out=np.zeros_like(weighted), where=inverse > 0)
     return means

@@ -91,8 +91,10 @@ def value_of(moments: Moments, level: float, proved_level: float, within: Range,
     ----------
     moments
         The sums of the terms.
-    level, proved_level
-        The levels of the normal and of the proved interval.
+    level
+        The level of the normal interval.
+    proved_level
+        The level of the proved interval.
     within
         The range to which the proved interval is clipped.
     ends
@@ -159,7 +161,19 @@ class HalfSums(NamedTuple):
 
     @classmethod
     def of(cls, cell: Indices, inverse: Vector, values: Sequence[Vector], actions: int) -> "HalfSums":
-        """Add up rows; the cell of a row is its action, plus the number of actions in the second half."""
+        """Add up rows.
+
+        Parameters
+        ----------
+        cell
+            The action of each row, plus the number of actions in the second half.
+        inverse
+            1/propensity.
+        values
+            The reward, then each constraint.
+        actions
+            The number of actions.
+        """
 
         def add(weights: Vector | None = None) -> Matrix:
             return np.bincount(cell, weights, minlength=2 * actions).astype(np.float64).reshape(2, actions)
@@ -401,8 +415,10 @@ def _guess(
     quantity: Quantity,
     at: tuple[int, int, bool],
 ) -> Matrix:
-    """Return the past means of each action in the rows of a half; `at` is the half, the quantity, and whether the rows of the
-    other half come before."""
+    """Return the past means of each action in the rows of a half.
+
+    `at` is the half, the quantity, and whether the rows of the other half come before.
+    """
     half, q, other = at
     counts, sums = before.rows[half], before.x[half, :, q]
     if other:

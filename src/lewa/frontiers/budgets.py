@@ -23,7 +23,7 @@ def with_confidence(confidence: float | None) -> str:
 
 def rounded(count: float) -> int:
     """Return a number of rows rounded up to two digits."""
-    power = 10 ** max(len(f"{count:.0f}") - 2, 0)
+    power: int = 10 ** max(len(f"{count:.0f}") - 2, 0)
     return int(np.ceil(count / power)) * power
 
 
@@ -137,9 +137,16 @@ class Budgets(NamedTuple):
     def best(
         self, rewards: Vector, constraints: Matrix, floors: Vector, bounds: Matrix | None = None
     ) -> tuple[BestPlay, Vector]:
-        """Return the best fixed play for these means, in the user's units, and as a vector.
+        """Return the best fixed play, in the user's units and as a vector.
 
-        With `bounds` (m, K), lower bounds on the constraints of each action, the play meets the floors by its bounds.
+        Parameters
+        ----------
+        rewards, constraints
+            The means of each action, (K,) and (m, K).
+        floors
+            The floors.
+        bounds
+            (m, K) Lower bounds on the constraints, by which the play must meet the floors; None for the means.
         """
         result = best_fixed_play(rewards, constraints if bounds is None else bounds, np.maximum(floors, 0.0))
         reward_scale = self.data.reward.scale
@@ -166,7 +173,14 @@ class Budgets(NamedTuple):
     ) -> tuple[CurvePoint, ...]:
         """Return the best play at many limits, up to the loosest limit of the user.
 
-        `errors` (K,) are the half-widths of the intervals of each action's estimated reward, taken as independent.
+        Parameters
+        ----------
+        rewards, constraints
+            The means of each action, (K,) and (m, K).
+        errors
+            (K,) The half-widths of the intervals of each action's estimated reward, taken as independent.
+        bounds
+            As for `best`.
         """
         floors = self.grid(rewards, constraints if bounds is None else bounds, CURVE_POINTS)
         loosest = min((*floors, *(self.user_floors or ())))

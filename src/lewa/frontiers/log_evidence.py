@@ -10,7 +10,7 @@ import numpy as np
 
 from lewa.data.columns import Data, Quantity
 from lewa.data.log import Log
-from lewa.data.off_policy import Rows, Value, exponent, normal_value, past_means, strata_of, widen
+from lewa.data.off_policy import Value, checked_rows, exponent, normal_value, past_means, strata_of, widen
 from lewa.data.propensities import Misfit, misfits, order_of_rows
 from lewa.data.small_samples import Shapes, Strata, means_of, one_action
 from lewa.data.streamed_values import HalfSums, Sample
@@ -51,27 +51,27 @@ class Evidence:
 
     def means(self, halves: Halves = BOTH) -> Means:
         """Return the self-normalised means of each action in these halves."""
-        at, found = list(halves), np.empty((len(self.quantities), len(self.data.actions)))
+        at, means = list(halves), np.empty((len(self.quantities), len(self.data.actions)))
         for q, quantity in enumerate(self.quantities):
             of = means_of(self.sums.inverse[at].sum(axis=0), self.sums.weighted[at, :, q].sum(axis=0))
-            found[q] = quantity.scale.unit(of)
-        found = found.clip(0, 1)  # but for rounding they lie there
-        return found[0], found[1:]
+            means[q] = quantity.scale.unit(of)
+        means = means.clip(0, 1)  # but for rounding they lie there
+        return means[0], means[1:]
 
     def bounds(self, miss: float, halves: Halves = BOTH) -> Matrix:
         """Return a lower bound on each constraint of each action, (m, K) in [0, 1], by the rows of these halves.
 
         Each bound is missed with a probability of about `miss` at most.
         """
-        at, found = list(halves), np.empty((len(self.data.constraints), len(self.data.actions)))
+        at, bounds = list(halves), np.empty((len(self.data.constraints), len(self.data.actions)))
         shapes = self._shapes_of(halves)
         for q, quantity in enumerate(self.quantities[1:], start=1):
             strata = self._strata(np.ones(len(self.data.actions)), at, q)
             for a, (mean, rows) in enumerate(zip(strata.mean.tolist(), strata.rows.tolist(), strict=True)):
                 below, above = shapes[q].reach(one_action(a, mean, rows), -float(np.log(miss)))
                 end = mean + above if quantity.sense == "at most" else mean - below
-                found[q - 1, a] = quantity.scale.unit(end)
-        return found.clip(0, 1)
+                bounds[q - 1, a] = quantity.scale.unit(end)
+        return bounds.clip(0, 1)
 
     def values(self, pairs: Sequence[tuple[Vector, Vector]], level: float) -> tuple[list[Estimates], list[Estimates]]:
         """Return the values of each action alone, over all rows, and of plays, each over rows that did not choose it.
@@ -86,7 +86,17 @@ class Evidence:
         raise NotImplementedError
 
     def alone(self, a: int, q: int, values: Sequence[Value], level: float) -> dict[str, Value]:
-        """Return the values of an action, by each estimator, with intervals for few rows and heavy tails."""
+        """Return the values of an action, by each estimator, with intervals for few rows and heavy tails.
+
+        Parameters
+        ----------
+        a, q
+            The indices of the action and of the quantity.
+        values
+            The values by each estimator, with the normal approximation.
+        level
+            The level of the intervals.
+        """
         reach = self._shapes_of(BOTH)[q].reach(self._strata(np.eye(len(self.data.actions))[a], BOTH, q), exponent(level))
         return {way: widen(value, reach) for way, value in zip(WAYS, values, strict=True)}
 
@@ -117,14 +127,14 @@ class Evidence:
             return {way: widen(value, reach) for way, value in zip(WAYS, values[0], strict=True)}
         wider = 1 + float(np.abs(pair[0] - pair[1]).sum()) / 2
         reach = shapes.reach(strata.joined(self._strata(pair[1], [0], q)), exponent(level) * wider)
-        found = {}
+        by_way = {}
         for way, *both in zip(WAYS, *values, strict=True):
             mean = sum(value.value for value in both) / 2
             error = (wider * sum(((value.high - value.low) / 2) ** 2 for value in both)) ** 0.5 / 2
             ends = [value.proved for value in both if value.proved is not None]
             proved = None if len(ends) < 2 else ((ends[0][0] + ends[1][0]) / 2, (ends[0][1] + ends[1][1]) / 2)
-            found[way] = widen(Value(mean, mean - error, mean + error, proved), reach)
-        return found
+            by_way[way] = widen(Value(mean, mean - error, mean + error, proved), reach)
+        return by_way
 
     def _strata(self, play: Vector, halves: Sequence[int], q: int) -> Strata:
         at, sums = list(halves), self.sums
@@ -145,7 +155,7 @@ class Evidence:
 
 
 def proved_level(level: float, shuffled: bool) -> float:
-    """Return the level of a proved interval in one half: two halves hold together with their probabilities of error added."""
+    """Return the level of a proved interval in one half: the errors of two halves may add up."""
     return (1 + level) / 2 if shuffled else level
 
 
@@ -171,8 +181,8 @@ class RowsInMemory(Evidence):
         K, names = self.log.actions, [quantity.name for quantity in self.quantities]
         alone: list[Estimates] = []
         for a in range(K):
-            found = [_estimates(self._rows, q, each, np.eye(K)[a], level) for q, each in enumerate(self.quantities)]
-            alone.append({name: self.alone(a, q, found[q], level) for q, name in enumerate(names)})
+            estimates = [_estimates(self._rows, q, each, np.eye(K)[a], level) for q, each in enumerate(self.quantities)]
+            alone.append({name: self.alone(a, q, estimates[q], level) for q, name in enumerate(names)})
         held_out: list[Estimates] = []
         for pair in pairs:
             parts = [(self._second, pair[0]), *([] if self._first is None else [(self._first, pair[1])])]
@@ -235,6 +245,6 @@ def _estimates(
 ) -> list[Value]:
     """Return the value of a play of a quantity, by each estimator, with the normal approximation."""
     within = (quantity.low, quantity.high)
-    checked = Rows.of(rows.action, rows.values[q], rows.propensity, play)
+    checked = checked_rows(rows.action, rows.values[q], rows.propensity, play)
     model = rows.past_means[q].clip(*within)  # before the first row it is 0
     return [normal_value(checked, way, model, level, None if way == "snips" else within, proved) for way in WAYS]

@@ -24,8 +24,8 @@ HALVES = (
 )
 SHUFFLED = (
     f"{OPTIMISTIC}: each half of the log selects a play that the other half evaluates, and the table has the mean of the "
-    "two; the halves are drawn at random, which assumes that no draw depends on other rows and that the draw of one row does "
-    "not affect the outcome of another"
+    "two; the halves are drawn at random, which assumes that no draw depends on other rows and that the draw of one row "
+    "does not affect the outcome of another"
 )
 INTERVALS = (
     "each interval holds on its own: those in brackets are approximate; the proved ones, for the doubly robust values, "
@@ -33,8 +33,8 @@ INTERVALS = (
     "with a smaller probability than the smallest in the log"
 )
 KEPT = (
-    "the play of each limit keeps it with {percent:.4g}% confidence: by an upper bound on each action's average, all of which "
-    "hold together if the values of different actions differ in scale but are similarly distributed"
+    "the play of each limit keeps it with {percent:.4g}% confidence: by an upper bound on each action's average, and these "
+    "bounds hold together if the values of different actions differ in scale but are similarly distributed"
 )
 KEPT_LEAST = KEPT.replace("an upper bound", "a lower bound")
 PLAIN = "the play of each limit just keeps it in these rows, so that its true average is often beyond the limit"
@@ -67,8 +67,8 @@ def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: f
         raise ValueError(
             f"{budgets.unmet(with_confidence(confidence))}: loosen these limits, or ask for less confidence or none"
         )
-    shown = means if bounds is None or hopeless else bounds
-    levels = budgets.levels(rewards, shown)
+    least = means if bounds is None or hopeless else bounds
+    levels = budgets.levels(rewards, least)
     pairs = list(zip(*(_chosen(evidence, half, miss, budgets, levels) for half in (0, 1)), strict=True))
     alone_values, held_out_values = evidence.values(pairs, level)
     points = []
@@ -144,8 +144,8 @@ def _few_rows(action_rows: dict[str, int]) -> list[str]:
     listing = ", ".join(f"{action} ({rows})" for rows, action in few[:MOST_NAMED])
     more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
     return [
-        f"warning: fewer than {FEW_ROWS} rows evaluate {listing}{more}, so their values are uncertain and their intervals rest "
-        "on the rows of other actions as well"
+        f"warning: fewer than {FEW_ROWS} rows evaluate {listing}{more}, so their values are uncertain and their intervals "
+        "rest on the rows of other actions as well"
     ]
 
 

@@ -57,13 +57,13 @@ class RowsInParts(Evidence):
             for half in halves:
                 play = pair[1 - half]
                 questions.append(Question(play, half, float((play * largest[half]).max())))
-        found = self._ask(questions, level)
+        answers = self._ask(questions, level)
         alone: list[Estimates] = [
-            {each.name: self.alone(a, q, found[a][q], level) for q, each in enumerate(self.quantities)} for a in range(K)
+            {each.name: self.alone(a, q, answers[a][q], level) for q, each in enumerate(self.quantities)} for a in range(K)
         ]
         held_out: list[Estimates] = []
         for n, pair in enumerate(pairs):
-            values = found[K + n * len(halves) : K + (n + 1) * len(halves)]
+            values = answers[K + n * len(halves) : K + (n + 1) * len(halves)]
             by_name = {
                 each.name: self.held_out(pair, q, [of[q] for of in values], level) for q, each in enumerate(self.quantities)
             }
@@ -73,7 +73,7 @@ class RowsInParts(Evidence):
     def _ask(self, questions: list[Question], level: float) -> list[list[list[Value]]]:
         """Return the values by question, quantity and estimator, with the normal approximation."""
         moments = second_pass(self.log, self.quantities, self.shuffled, self.first, questions, self.executor, self._advance)
-        found = []
+        answers = []
         for question, by_quantity in zip(questions, moments, strict=True):
             halves: Halves = BOTH if question.half is None else (question.half,)
             proved = level if question.half is None else proved_level(level, self.shuffled)
@@ -84,8 +84,8 @@ class RowsInParts(Evidence):
                 ends = [(inverse, of_ips), (robust, of_dr)]
                 by_ips, by_dr = (value_of(sums, level, proved, within, of) for sums, of in ends)
                 values.append([by_ips, normalised, by_dr])
-            found.append(values)
-        return found
+            answers.append(values)
+        return answers
 
     def misfits(self) -> list[Misfit]:
         """Return the rows that propensities do not fit."""

@@ -42,15 +42,15 @@ def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tu
     of that seed ("trace"), the constraints of every round ("every round"), or "auto": the true means if the game knows them,
     otherwise those of the trace. The floors are those of the trace; floors other than 0 are raised by `raised`.
     """
-    if check_trace(trace).in_unit is not None and trace.units is not None:
-        units = trace.units
+    if (converted := check_trace(trace).converted) is not None:
+        run, units = converted
         return tuple(
             each._replace(
                 value=units.reward.to_user(each.value),
                 price=each.price * units.prices,
                 reachable=units.zeros + units.spans * each.reachable,
             )
-            for each in hindsight(trace.in_unit, constraint, raised)
+            for each in hindsight(run, constraint, raised)
         )
     plays = CACHE.setdefault(check_trace(trace), TraceCache()).plays
     if (constraint, raised) not in plays:
@@ -87,8 +87,9 @@ def conditions(trace: Trace, s: int, constraint: str) -> tuple[Vector, Matrix, V
 
 def regret(trace: Trace, constraint: str = "auto") -> Vector:
     """Return the regret of each seed after the last round, (S,)."""
-    if check_trace(trace).in_unit is not None and trace.units is not None:
-        scaled: Vector = regret(trace.in_unit, constraint) * trace.units.reward.span
+    if (converted := check_trace(trace).converted) is not None:
+        run, units = converted
+        scaled: Vector = regret(run, constraint) * units.reward.span
         return scaled
     values = CACHE.setdefault(check_trace(trace), TraceCache()).values
     if constraint not in values:
@@ -102,8 +103,9 @@ def regret(trace: Trace, constraint: str = "auto") -> Vector:
 
 def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
     """Return the regret of each seed at each mark, (S, n), against the best fixed play for the rounds up to the mark."""
-    if check_trace(trace).in_unit is not None and trace.units is not None:
-        scaled: Matrix = regret_curve(trace.in_unit, constraint) * trace.units.reward.span
+    if (converted := check_trace(trace).converted) is not None:
+        run, units = converted
+        scaled: Matrix = regret_curve(run, constraint) * units.reward.span
         return scaled
     each = (_means(trace, s, constraint, range(len(trace.marks))) for s in range(len(trace.seeds)))
     values = np.array([[best_value(r, c, trace.floor) for r, c in means] for means in each])
@@ -117,8 +119,9 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     The bound is ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t). It needs a trace of every
     round.
     """
-    if check_trace(trace).in_unit is not None and trace.units is not None:
-        scaled: Vector = regret_certificate(trace.in_unit, play) * trace.units.reward.span
+    if (converted := check_trace(trace).converted) is not None:
+        run, units = converted
+        scaled: Vector = regret_certificate(run, play) * units.reward.span
         return scaled
     if trace.plays is None or trace.multipliers is None:
         raise ValueError("the regret certificate needs every round: play with every_round=True")
@@ -231,8 +234,9 @@ def certificate(trace: Trace) -> Matrix:
     BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
-    if check_trace(trace).in_unit is not None and trace.units is not None:
-        scaled: Matrix = certificate(trace.in_unit) * trace.units.sizes
+    if (converted := check_trace(trace).converted) is not None:
+        run, units = converted
+        scaled: Matrix = certificate(run) * units.sizes
         return scaled
     if check_trace(trace).learner.dual is None:
         raise ValueError(

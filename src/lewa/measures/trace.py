@@ -42,8 +42,7 @@ class Trace(Run):
     plays: Cube | None = None  # (S, T, K) p_t, or None unless every round was requested
     multipliers: Cube | None = None  # (S, T, m) lambda_t, before each round
     actions: Any = None  # (S, T) whole numbers, or None unless every round was requested
-    units: Units | None = None  # the user's units, if the numbers above are in them
-    in_unit: "Trace | None" = None  # the same run in [0, 1], if the numbers above are in the user's units
+    converted: "tuple[Trace, Units] | None" = None  # the run in [0, 1] and the user's units, if the numbers are in them
 
     def __repr__(self) -> str:
         names = f"{type(self.learner).__name__} on {type(self.game).__name__}"
@@ -84,8 +83,7 @@ class Trace(Run):
             reward_sums=reward_sums,
             constraint_sums=constraint_sums,
             multipliers=None if self.multipliers is None else self.multipliers * prices,
-            units=units,
-            in_unit=self,
+            converted=(self, units),
         )
 
     # The measures read a trace, so they import this module; it imports them where they are asked for.

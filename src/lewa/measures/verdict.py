@@ -58,9 +58,9 @@ def judge(trace: Trace) -> Verdict:
     bounds. Regret refutes a bound only against a play that certainly meets the floors: if the set of such plays is too thin
     for a linear program, the answer is None.
     """
-    if check_trace(trace).in_unit is not None and trace.units is not None:
-        guarantee, holds = judge(trace.in_unit)
-        return Verdict(_in_units(guarantee, trace.units), holds)
+    if (converted := check_trace(trace).converted) is not None:
+        guarantee, holds = judge(converted[0])
+        return Verdict(_in_units(guarantee, converted[1]), holds)
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
     setting = trace.game.setting

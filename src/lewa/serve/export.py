@@ -121,7 +121,8 @@ def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted:
     named, budgets = standing.pop(varied, None), wanted.budgets
     if named is not None and budgets is not None:
         raise RequestError(400, f"the limit of {varied} is in lines, {named:g}, and in budgets: name it once")
-    ranges = {name: _seen(log[name], each.range) for name, each in (("reward", hosted.setup.reward), *lines.items())}
+    ranges = {name: _seen(log[name], line.range) for name, line in lines.items()}
+    ranges["reward"] = _seen(log["reward"], hosted.setup.reward.range)
     result = frontier(
         log,
         reward=f"reward={ranges['reward']}",

@@ -52,7 +52,8 @@ class LogReplay(Run):
     def in_units(self, units: Units) -> "LogReplay":
         """Return the same replay in the user's units."""
         short, prices = self.shortfall * units.sizes, self.multiplier * units.prices
-        return replace(self, reward=units.reward.to_user(self.reward), shortfall=short, multiplier=prices)
+        reward: Matrix = units.reward.zero + units.reward.span * self.reward
+        return replace(self, reward=reward, shortfall=short, multiplier=prices)
 
     @property
     def rounds(self) -> int:
@@ -104,8 +105,8 @@ class StreamedReplay(Run):
 
     def totals(self, rounds: int) -> Totals:
         """Return the sums over the first rounds; the part of the log that contains the last of them is read again."""
-        found = self._totals(rounds)
-        return found if self.units is None else found.in_units(self.units, rounds)
+        totals = self._totals(rounds)
+        return totals if self.units is None else totals.in_units(self.units, rounds)
 
     def _totals(self, rounds: int) -> Totals:
         stops = [
@@ -124,8 +125,8 @@ class StreamedReplay(Run):
             sums = np.array([*(stop.sums for stop in stops), [last.reward[s], *last.shortfall[s], *last.positive[s]]])
             multiplier = np.array([*(stop.multiplier for stop in stops), last.multiplier[s]])
             marks = np.array([*(stop.rounds for stop in stops), self.rounds])
-            found = RunningSums(seed, marks, sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], multiplier)
-            running.append(found if self.units is None else found.in_units(self.units))
+            sums_of_seed = RunningSums(seed, marks, sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], multiplier)
+            running.append(sums_of_seed if self.units is None else sums_of_seed.in_units(self.units))
         return running
 
     def __repr__(self) -> str:

@@ -64,8 +64,9 @@ def replay(
     reward, at_most, at_least, action, round, propensity
         The names of columns, as for `lewa.frontier`.
     context
-        The names of columns that are known before each decision, as for `lewa.frontier`. A learner by name must then be one that uses a context;
-        "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit feedback.
+        The names of columns that are known before each decision, as for `lewa.frontier`. A learner by name must then be one
+        that uses a context; "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit
+        feedback.
     group
         The name of a column of groups. Every limit of `lines` then also applies to each of its levels.
     drop_missing
