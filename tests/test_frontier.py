@@ -430,6 +430,22 @@ def test_every_price_is_shown_and_every_number_of_a_cell_has_a_name() -> None:
     assert figure_title(result) == "quality against dollars at most, seconds at most 1.5, 300 rounds"
 
 
+def test_learners_are_shown_at_what_they_spent_and_marked_where_they_missed_a_limit(result: Frontier) -> None:
+    reward = panels(result)[0]
+    assert isinstance(reward, BudgetPanel)
+    strand = next(each for each in reward.strands if each.name == "squarecb-lewa")
+    spent = [point.learners["squarecb-lewa"].average["dollars"].mean for point in result.points]
+    assert strand.x == pytest.approx(spent)
+    over = tuple(cost > point.line for cost, point in zip(spent, result.points, strict=True))
+    assert strand.hollow == over
+    assert set(over) == {True, False}
+    column = tables(result)[1].columns.index("squarecb-lewa: quality") + 1
+    assert tables(result)[1].columns[column] == "average dollars"
+    cells = [row[column] for row in tables(result)[1].rows]
+    assert cells == [number(cost) + "!" * missed for cost, missed in zip(spent, over, strict=True)]
+    assert "! the limit is missed" in printed(result)
+
+
 def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     columns = {**log(), "arm": np.array([MODELS.index(name) for name in log()["action"]])}
     named = frontier(columns, **OWN, action="arm=0:small,2:large", points=2)

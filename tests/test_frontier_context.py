@@ -261,3 +261,52 @@ def test_replay_keeps_a_line_for_each_group(tmp_path: Path) -> None:
         lewa.replay(world(300, 7), "lewa", reward="good", at_most="dollars=0..1", lines={"dollars": 0.55}, context="task")
     wrong = CliRunner().invoke(app, ["replay", file, *columns, "--group", "tusk"])
     assert str(wrong.exception) == "table.csv has no column 'tusk'; did you mean 'task'?"
+
+
+# What a column is taken for ----------------------------------------------------------------------------------------------
+
+
+def notes_of(columns: dict[str, list[object]], context: list[str]) -> tuple[str, ...]:
+    result = lewa.frontier(columns, reward="good", at_most="dollars", budgets=[0.55], context=context, learner="lewa")
+    return result.notes
+
+
+def test_the_output_says_what_a_context_column_is_taken_for() -> None:
+    columns = world(200, 3)
+    columns["day"] = [f"2026-01-{1 + n % 28:02}" for n in range(200)]
+    columns["at"] = np.datetime64("2026-03-01T12:00") + np.arange(200).astype("m8[h]")  # type: ignore[assignment]
+    columns["words"] = [f"word{n}" for n in range(200)]
+    note = next(each for each in notes_of(columns, ["task", "tokens", "day", "at", "words"]) if each.startswith("context:"))
+    assert note.startswith("context: task is a category with 2 levels, tokens is a number from ")
+    assert "day is a date, in days since 2026-01-01, at is a date, in days since 2026-03-01, words is a text" in note
+    days = as_data({**columns, "n": [float(n % 28) for n in range(200)]}, Columns("good", "dollars", context=["n"])).contexts
+    dates = as_data(columns, Columns("good", "dollars", context="day")).contexts
+    assert dates == pytest.approx(days)
+
+
+def test_integers_that_may_name_something_are_asked_about_and_can_be_declared() -> None:
+    columns = world(400, 3)
+    columns["village"] = [n * 7919 % 90 for n in range(400)]
+    hint = "village has 90 integers and is taken for a number; if they name something, declare it as village=category"
+    assert hint in notes_of(columns, ["village"])
+    declared = notes_of(columns, ["village=category"])
+    assert "context: village is a category with 90 levels" in declared
+    assert hint not in declared
+    assert hint not in notes_of(columns, ["village=number"])
+    assert as_data(columns, Columns("good", "dollars", context="village=category")).contexts.shape[1] == 91
+
+
+@pytest.mark.parametrize(
+    ("context", "sentence"),
+    [
+        ("customer", "has another integer in every row, so it looks like an id"),
+        ("task=number", "the context column task must hold numbers, got 'c"),
+        ("task=date", "the context column task must hold dates, got 'c"),
+        ("task=colour", "a context must be NAME or NAME=KIND with a kind among number, category, text, date"),
+    ],
+)
+def test_a_column_of_no_use_or_of_another_kind_is_refused(context: str, sentence: str) -> None:
+    columns = {**world(100, 3), "customer": [1000 + n for n in range(100)]}
+    with pytest.raises(ValueError, match=sentence):
+        notes_of(columns, [context])
+    assert notes_of(columns, ["customer=number"])

@@ -75,7 +75,7 @@ def _two_limits(rows: int) -> World:
     rng, K = np.random.default_rng(103), 13
     misses = [_draws(rng, rng.uniform(low, high, K)) for low, high in ((0.02, 0.15), (0.1, 0.4))]
     rewards = np.clip(rng.uniform(0.3, 0.6, K) + 0.2 * rng.standard_normal((ROWS, K)), 0, 1)
-    return World("two limits", rewards, np.stack(misses, axis=2), (0.13, 0.36), np.full(K, 1 / K), rows, least=True)
+    return World("two limits", rewards, np.stack(misses, axis=2), (0.09, 0.22), np.full(K, 1 / K), rows, least=True)
 
 
 def _jobs(rows: int) -> World:
@@ -191,13 +191,13 @@ def vector(play: dict[str, float], actions: int) -> Array:
 
 
 def judge(world: World, seed: int) -> dict[str, float] | None:
-    """Return what one log shows; None if a half of it lacks an action."""
+    """Return what one log shows; None if a half of it lacks an action, or no play meets the fixed limits."""
     columns, own = draw(world, np.random.default_rng([seed, world.rows]))
     try:
         plain: Frontier = frontier(columns, **own, confidence=None)
         sure: Frontier = frontier(columns, **own)
     except ValueError as wrong:
-        if "lacks" in str(wrong):
+        if "lacks" in str(wrong) or "no play meets" in str(wrong):
             return None
         raise
     K, costs = world.rewards.shape[1], world.costs.mean(axis=0)

@@ -134,6 +134,16 @@ def test_what_if_answers_for_the_limit_that_it_names(web: Client) -> None:
     assert (status, both["error"]) == (400, "the limit of cost is in lines, 0.5, and in budgets: name it once")
 
 
+def test_what_if_counts_values_outside_of_the_range(web: Client) -> None:
+    answer_all(web, 20)
+    made = web.call("POST", f"{AGENT}/decide", {"available": ["large"]})[1]
+    told = {"decision": made["decision"], "reward": 1.5, "cost": 7.25}
+    assert web.call("POST", f"{AGENT}/feedback", told)[0] == 200
+    status, answer = web.call("POST", f"{AGENT}/what-if", {"budgets": [0.5]})
+    assert status == 200, answer
+    assert [answer["constraints"][0]["high"], answer["reward"]["high"]] == [7.25, 1.5]
+
+
 def test_a_batch_that_is_refused_after_a_failure_does_not_block_the_writer() -> None:
     """It was taken from the queue before the host began again, and refused after that."""
 

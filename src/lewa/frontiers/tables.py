@@ -83,14 +83,15 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
     reward = frontier.reward.name
     of = f" of {frontier.source}" if frontier.source else ""
     priced = sorted(frontier.limited, key=lambda quantity: quantity.name != frontier.varied)  # the varied one first
-    sure = [] if frontier.confidence is None else [q for q in priced if frontier.points[0].best.bound is not None]
-    averages = [f"{q.name}, {q.sense} with {100 * (frontier.confidence or 0):.4g}%" for q in sure]
+    percent = f"{100 * (frontier.confidence or 0):.4g}%"
+    sure = [] if frontier.confidence is None else priced
+    averages = [name for q in sure for name in (q.name, f"{q.name}, {percent} bound")]
     columns = (frontier.across, f"{known} {reward}", *averages, *(price_label(q.name, q.sense) for q in priced), "by")
 
     def row(point: Point) -> tuple[str, ...]:
         best = point.best
         prices = [number(best.price[q.name]) for q in priced]
-        promised = [f"{number(best.average[q.name])}, {number((best.bound or {})[q.name])}" for q in sure]
+        promised = [number(each[q.name]) for q in sure for each in (best.average, best.bound or best.average)]
         value = number(best.value) if best.feasible else "none"
         return (number(point.line), value, *promised, *prices, play_text(best.play))
 
