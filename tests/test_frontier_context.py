@@ -306,7 +306,8 @@ def test_integers_that_may_name_something_are_asked_about_and_can_be_declared() 
     ],
 )
 def test_a_column_of_no_use_or_of_another_kind_is_refused(context: str, sentence: str) -> None:
-    columns = {**world(100, 3), "customer": [1000 + n for n in range(100)]}
+    columns = world(100, 3)
+    columns["customer"] = [1000 + n for n in range(100)]
     with pytest.raises(ValueError, match=sentence):
         notes_of(columns, [context])
     assert notes_of(columns, ["customer=number"])

@@ -66,7 +66,7 @@ def test_what_is_constant_is_known_and_rates_have_their_exact_bound() -> None:
     assert shapes(action, price).reach(one_action(1, 2.0, 200), 5.0) == (0, 0)
     solved = (np.arange(600) % 7 > 0).astype(float)
     below, above = shapes(action, solved, "").reach(one_action(0, 1.0, 7), 3.0)
-    assert (below, above) == (pytest.approx(1 - np.exp(-3 / 7)), pytest.approx(0))
+    assert [below, above] == pytest.approx([1 - np.exp(-3 / 7), 0])
 
 
 # The frontier ------------------------------------------------------------------------------------------------------------
@@ -77,7 +77,13 @@ def log(n: int = 1200) -> dict[str, Any]:
     a = rng.integers(0, 3, n)
     cost = np.array([1.0, 2.0, 4.0])[a] * rng.lognormal(-0.125, 0.5, n)
     won = (rng.random(n) < np.array([0.4, 0.6, 0.8])[a]).astype(float)
-    return {"action": np.array(list("abc"))[a], "propensity": np.full(n, 1 / 3), "won": won, "cost": cost, "spare": 20 - cost}
+    return {
+        "action": np.array(list("abc"))[a],
+        "propensity": np.full(n, 1 / 3),
+        "won": won,
+        "cost": cost,
+        "spare": 20 - cost,
+    }
 
 
 OWN: dict[str, Any] = {"reward": "won=0..1", "at_most": "cost=0..20"}
@@ -90,7 +96,8 @@ def test_the_mixture_of_a_log_keeps_the_limit_by_its_bound() -> None:
     assert best.bound["cost"] == pytest.approx(2.5)
     assert best.average["cost"] < 2.5
     assert best.value < other.value
-    assert (other.bound, other.average["cost"]) == (None, pytest.approx(2.5))
+    assert other.bound is None
+    assert other.average["cost"] == pytest.approx(2.5)
     surer = frontier(log(), **OWN, budgets=[2.5], confidence=0.999).points[0].best
     assert surer.average["cost"] < best.average["cost"]
     assert sure.plain()["points"][0]["best"]["bound"] == best.bound
@@ -115,7 +122,7 @@ def test_several_limits_are_promised_together() -> None:
     assert best.bound is not None
     assert best.bound["late"] <= 0.1 + 1e-6
     assert best.bound["cost"] == pytest.approx(20 * best.bound["late"], rel=1e-6)
-    with pytest.raises(ValueError, match="no play meets late at 0.051 with 95% confidence, whatever the limit of cost"):
+    with pytest.raises(ValueError, match=r"no play meets late at 0\.051 with 95% confidence, whatever the limit of cost"):
         frontier(columns, **both, lines={"late": 0.051})
     hopeless = frontier(columns, **both, budgets=[2.5], lines={"late": 0.051})
     assert not hopeless.points[0].best.feasible
@@ -174,7 +181,7 @@ def test_rows_without_a_reward_can_be_left_out() -> None:
     columns = log()
     rated = np.random.default_rng(1).random(1200) < 0.4
     partly = {**columns, "won": np.where(rated, columns["won"], np.nan)}
-    with pytest.raises(ValueError, match=r"must have a value in each row, got \d+ of 1,200 rows without one.*drop_missing=True"):
+    with pytest.raises(ValueError, match=r"got \d+ of 1,200 rows without one.*drop_missing=True"):
         frontier(partly, **OWN)
     dropped = frontier(partly, **OWN, points=2, drop_missing=True)
     assert dropped.points == frontier({name: column[rated] for name, column in columns.items()}, **OWN, points=2).points

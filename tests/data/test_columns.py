@@ -74,9 +74,10 @@ def test_a_line_becomes_a_floor_and_back() -> None:
     assert one.scale.to_user(0.75) == pytest.approx(0.005)
     with pytest.raises(
         ValueError,
-        match=r"^the limit of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH sets a wider range$",
+        match=r"^the limit of dollars must lie in its range 0..0.02, got -0.01; dollars=LOW..HIGH sets a wider range$",
     ):
-        one.floor(0.03)
+        one.floor(-0.01)
+    assert one.floor(0.03) == 0  # which does not bind
 
 
 def test_what_is_not_named_is_in_the_layout_that_was_there_before() -> None:

@@ -43,7 +43,9 @@ class Quantity(NamedTuple):
         return scale_of(self.sense, self.low, self.high)
 
     def floor(self, line: float) -> float:
-        """Return the floor, in a learner's units, of a limit in the user's units."""
+        """Return the floor, in a learner's units, of a limit in the user's units; 0 if it is looser than the range."""
+        if self.scale.unit(line) < 0:
+            return 0.0
         if not self.low <= line <= self.high:
             wider = "" if (self.low, self.high) == UNIT else f"; {self.name}=LOW..HIGH sets a wider range"
             raise ValueError(
