@@ -196,9 +196,10 @@ async def play(call: Call) -> Play:
 
 
 async def state(call: Call) -> State:
-    """Return the hash of the whole state, which a replay of the journal has too."""
+    """Return the hash of the whole state, once its records are on disk: a replay of the journal has the same."""
     served = await call.served()
     seq, copy = served.seq, served.hosted.copy()
+    await call.service.host.settled(served)
     return State(seq, await call.heavy(copy.hash))
 
 
