@@ -664,3 +664,43 @@ def test_a_refusal_is_one_line_also_after_a_remark(lewa_: Any) -> None:
         status, _, complaint = lewa_(*words, *wrong)
         assert (status, complaint.count("\n")) == (2, 1), complaint
     assert "lewa cannot use a context and plays without it" in lewa_(*words, "--floor", 0.5)[2]
+
+
+@pytest.mark.parametrize("words", [[], ["keys"], ["journal"]])
+def test_a_group_without_a_command_shows_its_help_on_standard_error(lewa_: Any, words: list[str]) -> None:
+    code, out, err = lewa_(*words)
+    assert (code, out) == (2, "")
+    assert "Usage:" in err
+    code, out, err = lewa_(*words, "--help")
+    assert (code, err) == (0, "")
+    assert "Usage:" in out
+
+
+def test_the_base_class_of_games_is_refused_in_one_sentence(lewa_: Any) -> None:
+    code, out, err = lewa_("check", "lewa.games.base:Game")
+    assert (code, out) == (2, "")
+    assert err == "lewa: the game Game must have `actions` and `constraints` and `setting`\n"
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", LONG],
+        ["check", f"{LONG}:{LONG}"],
+        ["run", LONG],
+        ["advise", f"--{LONG}"],
+        ["learners", LONG],
+        [LONG],
+        ["learners", "x " * 5000],
+        ["keys", "list", "--store", LONG],
+    ],
+)
+def test_a_long_argument_is_cut_in_a_sentence(lewa_: Any, words: list[str]) -> None:
+    code, out, err = lewa_(*words)
+    assert (code, out) == (2, "")
+    assert len(err) < 2000
+    assert err.count("\n") == 1
+    assert "xxx" in err or "x x" in err

@@ -208,5 +208,8 @@ def check(game: Game | type[Game], laws: Iterable[Law] = tuple(LAWS.values())) -
         example = game() if isinstance(game, type) else game
     except TypeError as error:
         raise ValueError(f"the class needs arguments, so check an instance of it: {error}") from error
-    check_game(example)
+    try:
+        check_game(example)
+    except TypeError as error:  # it lacks what a game declares
+        raise ValueError(str(error)) from None
     return [put(law, repr(example), example) for law in laws]

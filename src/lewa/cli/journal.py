@@ -9,9 +9,9 @@ import typer
 
 from lewa.cli.options import Json
 from lewa.cli.serve import DEFAULT, StoreOption, opened
-from lewa.cli.shared import app, err, out
+from lewa.cli.shared import Group, app, err, out
 
-journal = typer.Typer(help="Journals of the decision service: export, verify, import.", no_args_is_help=True)
+journal = typer.Typer(cls=Group, help="Journals of the decision service: export, verify, import.", no_args_is_help=True)
 app.add_typer(journal, name="journal")
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The name of an agent.")]
 

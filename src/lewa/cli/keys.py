@@ -9,9 +9,9 @@ from rich.table import Table
 
 from lewa.cli.options import Json
 from lewa.cli.serve import DEFAULT, StoreOption, opened
-from lewa.cli.shared import app, out
+from lewa.cli.shared import Group, app, out
 
-keys = typer.Typer(help="Keys of the decision service: add, list, revoke.", no_args_is_help=True)
+keys = typer.Typer(cls=Group, help="Keys of the decision service: add, list, revoke.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 
 

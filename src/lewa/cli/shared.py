@@ -3,15 +3,28 @@
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from typing import Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from lewa.schema import json_text
 from lewa.version import install
 
+
+class Group(TyperGroup):
+    """Commands with a common first word. Without a second word the help is an error message, on standard error."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words after the first one."""
+        with nullcontext() if args else redirect_stdout(sys.stderr):
+            return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
+    cls=Group,
     help="Make online decisions that keep long-term averages within limits.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -19,14 +32,23 @@ app = typer.Typer(
 WIDE = 130  # columns where the output is no terminal, so that tables do not fold
 out = Console(width=None if sys.stdout.isatty() else WIDE, emoji=False)  # names stay as they are
 err = Console(stderr=True, emoji=False)
+LONG_WORD, LONG_SENTENCE = 400, 2000  # characters; a path may have some hundred
 remarks: list[str] = []  # of this command, not yet printed
 
 
 def say(sentence: str) -> int:
-    """Print a sentence on standard error, on one line, and return the exit status of bad input."""
-    line = " ".join(part.strip() for part in sentence.splitlines())
-    err.print(line, highlight=False, markup=False, soft_wrap=True)
+    """Print a sentence on standard error, on one line, and return the exit status of bad input.
+
+    A long word, which is an argument, is shortened; so is a sentence with a long argument of many words.
+    """
+    words = (_cut(word, LONG_WORD) for part in sentence.splitlines() for word in part.strip().split(" "))
+    err.print(_cut(" ".join(words), LONG_SENTENCE), highlight=False, markup=False, soft_wrap=True)
     return 2
+
+
+def _cut(text: str, most: int) -> str:
+    """Return a text, without its middle if it is longer than `most`."""
+    return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 4 :]}"
 
 
 def remark(sentence: str) -> None:
