@@ -150,7 +150,7 @@ def settle_costs(
 
     These are its true costs, so nothing has to be corrected when its answer is learned.
     """
-    debt, now = getattr(driver.state, "debt", None), charged.copy()
+    debt, now = driver.debt, charged.copy()
     for f in fields:
         if debt is not None and f > 0:
             now[f - 1] = 1 - float(units[f])

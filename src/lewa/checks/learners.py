@@ -19,6 +19,7 @@ from lewa.engine.not_compiled import NotCompiledError
 from lewa.feedback import Bandit, FeedbackKind, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
+from lewa.kernels.roles import MULTIPLIER, array_with
 from lewa.learners import Learner
 from lewa.simulate.player import Player
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
@@ -171,12 +172,12 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
     parent, or None.
     """
     free = learner.replace(floor=np.zeros(learner.floor.size))
-    if not hasattr(start(free, actions), "multiplier"):
+    if array_with(start(free, actions), MULTIPLIER) is None:
         return
     parent = free.parent
     plays = [then.play for then in walk(parent, actions)] if parent else None
     for t, now in enumerate(walk(free, actions)):
-        multiplier, then = now.state.multiplier, plays[t] if plays else now.play
+        multiplier, then = array_with(now.state, MULTIPLIER), plays[t] if plays else now.play
         hold(not multiplier.any(), "after round {} with floor 0 the multiplier is {}, not 0", t, multiplier)
         sentence = "after round {} with floor 0 the play is {}; that of {} is {}"
         hold(abs(now.play - then).max() <= ROUNDING, sentence, t, now.play, parent, then)
@@ -262,9 +263,9 @@ def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
     """Check that a learner with three floors has three multipliers in every round."""
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
     for t, now in enumerate(walk(three, actions)):
-        multiplier = getattr(now.state, "multiplier", three.floor)
+        multiplier = array_with(now.state, MULTIPLIER)
         sentence = "after round {} with three floors the multiplier is {}; it must be three"
-        hold(multiplier.size == 3, sentence, t, multiplier)
+        hold(multiplier is None or multiplier.size == 3, sentence, t, multiplier)
 
 
 def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
