@@ -13,6 +13,12 @@ from typing import Any
 import numpy as np
 
 from lewa.checks import sequences
+from lewa.checks.changes import (
+    a_missing_action_returns_with_its_share,
+    a_new_action_keeps_its_share,
+    arrays_have_roles,
+    units_do_not_matter,
+)
 from lewa.checks.laws import Law, Result, hold, put, refuse
 from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, steps, tell, walk, world
 from lewa.engine.not_compiled import NotCompiledError
@@ -225,7 +231,8 @@ def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     before = pack(now.state).tobytes()
     seen: Any = now.seen  # wrong values have wrong types
     kind = feedback_kind(type(learner))
-    used = [name for name in seen._fields if name != "charged" and (name != "play" or kind is not FeedbackKind.BANDIT)]
+    unchecked = {"charged", "play"} if kind is FeedbackKind.BANDIT else {"charged"}
+    used = [name for name in seen._fields if name not in unchecked]
     for name in used:
         values = np.asarray(getattr(seen, name), dtype=np.float64)
         wrong = [actions, -1, 0.5] if name == "action" else [values * np.nan, values + 1.5, values - 1.5]
@@ -308,6 +315,9 @@ LAWS: dict[str, Law] = {
         loop_and_single_steps_agree,
         any_number_of_constraints_will_do,
         guarantees_are_numbers_or_a_reason,
+        a_new_action_keeps_its_share,
+        a_missing_action_returns_with_its_share,
+        units_do_not_matter,
     )
 }
 
@@ -315,7 +325,9 @@ LAWS: dict[str, Law] = {
 def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
     """Test a class of learners against the laws; return one result per example and law."""
     results = [put(examples_are_given, kind.__name__, kind)]
-    for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
+    if not results[0].sentence:
+        results.append(put(arrays_have_roles, kind.__name__, kind))
+    for n, (learner, actions) in enumerate([] if results[-1].sentence else kind.examples(), start=1):
         example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (learner, actions)
         results.append(put(rule_compiles if learner.compiled else rule_runs, example, *subject))
         if not results[-1].sentence:

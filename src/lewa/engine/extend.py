@@ -1,16 +1,15 @@
 """Add an action to a running learner; it enters with a share of the play, and the other actions keep their state."""
 
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 
 from lewa.kernels import Weights
 from lewa.kernels.records import is_record
-from lewa.kernels.roles import GAINS, LOSSES, PLAY, Entry, Role, array_with, part_of, roles
+from lewa.kernels.roles import GAINS, LOSSES, PLAY, Entry, Role, Units, array_with, arrays, part_of, roles
 from lewa.kernels.weights.entering import enter, weigh
 from lewa.learners.base import Learner
-from lewa.types import State, Vector
+from lewa.types import Array, State, Vector
 
 
 def extend(learner: Learner, larger: Learner, state: State, actions: int, like: int | None, share: float) -> State:
@@ -20,6 +19,8 @@ def extend(learner: Learner, larger: Learner, state: State, actions: int, like: 
     of an action that was never drawn. A play that is made of statistics may give it another share.
     """
     made: State = _extend(state, learner.start(actions), larger.start(actions + 1), Entry(like, share))
+    if like is None:
+        _enter_means(made, learner.floor)
     weights = part_of(made, Weights)
     for role in (LOSSES, GAINS):
         total = array_with(made, role)
@@ -29,13 +30,13 @@ def extend(learner: Learner, larger: Learner, state: State, actions: int, like: 
     return made
 
 
-def _extend(state: Any, first: Any, more: Any, entry: Entry) -> Any:
+def _extend(state: State, first: State, more: State, entry: Entry) -> State:
     """Extend the fields one by one, by their roles."""
     parts = zip(roles(type(state)).values(), state, first, more, strict=True)
-    return type(state)(*(_grow(role, *each, entry) for role, *each in parts))
+    return type(state)(*(_grow(*each, entry) for each in parts))
 
 
-def _grow(role: Role | None, old: Any, first: Any, more: Any, entry: Entry) -> Any:
+def _grow(role: Role | None, old: State, first: State, more: State, entry: Entry) -> State:
     if role is not None and role.anew:
         return deepcopy(more)
     if is_record(type(old)):
@@ -48,7 +49,7 @@ def _grow(role: Role | None, old: Any, first: Any, more: Any, entry: Entry) -> A
     return grown
 
 
-def _grow_array(old: Any, first: Any, more: Any, like: int | None) -> Any:
+def _grow_array(old: Array, first: Array, more: Array, like: int | None) -> Array:
     """Copy an array whose last axis gets one longer, or that has some rows per action; the new entries are those of `more`,
     or of the action `like`."""
     if np.shape(first) == np.shape(more):
@@ -64,6 +65,13 @@ def _grow_array(old: Any, first: Any, more: Any, like: int | None) -> Any:
     if like is not None:
         grown[..., -1] = np.asarray(old)[..., like]
     return grown
+
+
+def _enter_means(state: State, floor: Vector) -> None:
+    """Let the new action meet the floors in the mean, where one clock counts the rounds of all actions."""
+    for role, values, count in arrays(state):
+        if role.of_actions and role.units is Units.CONSTRAINT and np.ndim(count) == 0 and 0 < count < np.inf:
+            values[:, -1] = floor * count if role.summed else floor
 
 
 def _enter_total(total: Vector, weights: Weights) -> None:

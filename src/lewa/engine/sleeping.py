@@ -14,7 +14,20 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import BudgetStatistics, Tilt, Weights, hide_actions
-from lewa.kernels.roles import BOUNDS, COUNTS, ESTIMATES, GAINS, LEAST, LINES, LOSSES, MEAN_REWARDS, array_with, part_of
+from lewa.kernels.roles import (
+    BOUNDS,
+    COUNTS,
+    ESTIMATES,
+    GAINS,
+    LEAST,
+    LINES,
+    LOSSES,
+    MEAN_REWARDS,
+    POLICIES,
+    array_with,
+    field_with,
+    part_of,
+)
 from lewa.kernels.weights.entering import log_total, weigh
 from lewa.learners.base import ENTRY
 from lewa.types import Matrix, State, Vector
@@ -44,40 +57,44 @@ def hide(s: State, there: Vector) -> None:
 def weight_shares(s: State, play: Vector) -> Vector:
     """Return the shares of the weights where a play has none of what is there: one safe action alone, which is away."""
     weights = _weights(s, play.size)
-    return play if weights is None else weights.value / weights.value.sum()
+    if weights is None or weights.value.size != play.size:
+        return play
+    shares: Vector = weights.value / weights.value.sum()
+    return shares
 
 
 def hide_weights(s: State, there: Vector) -> None:
     """Change a learner's weights so that it learns, projects and prices over the available actions; `wake` ends it."""
     weights = _weights(s, there.size)
     if weights is not None:
-        weights.log[there == 0] = HIDDEN
+        weights.log[: there.size][there == 0] = HIDDEN
         weigh(weights)
 
 
-def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[int]) -> None:
-    """Let the actions that were `gone` wake after an answer was learned, of a decision that was made among the others.
+def wake(s: State, before: State, seen: Bandit, missing: Flags, unknown: Sequence[int]) -> None:
+    """Let the actions that were `missing` wake after an answer was learned, of a decision that was made among the others.
 
     `before` is the state before the answer. An estimate of the play's own loss is what the action drawn was charged, times
     its propensity. Nothing is known yet of the actions in `unknown`.
     """
-    action = seen.action
+    action, weights, old = seen.action, _weights(s, missing.size), _weights(before, missing.size)
+    losses, bounds = array_with(s, LOSSES), array_with(s, BOUNDS)
+    gone = missing if weights is None else np.append(missing, np.zeros(weights.log.size - missing.size, dtype=np.bool_))
     for role in (LOSSES, GAINS, ESTIMATES):
         total, former = array_with(s, role), array_with(before, role)
-        if total is not None and total.shape[-1] == gone.size:  # and not of policies
-            total[..., gone] = former[..., gone] + seen.propensity * (total[..., [action]] - former[..., [action]])
-    bounds, others = array_with(s, BOUNDS), np.arange(gone.size) != action
+        if total is not None:
+            part = gone[: total.shape[-1]]
+            total[..., part] = former[..., part] + seen.propensity * (total[..., [action]] - former[..., [action]])
     if bounds is not None:  # what is known of the other actions stays
+        others = np.arange(missing.size) != action
         bounds[:, others] = array_with(before, BOUNDS)[:, others]
-    weights, losses = _weights(s, gone.size), array_with(s, LOSSES)
-    if weights is None:
+    if weights is None or old is None:
         return
     if losses is not None:
         _weigh_losses(weights, losses, gone, unknown)
     elif (weights.log[gone] < HIDDEN / 2).all():  # else it was started afresh
-        log = part_of(before, Weights).log
-        growth = log_total(weights.log[~gone]) - log_total(log[~gone])
-        weights.log[gone] = np.maximum(log[gone] + growth, HIDDEN)
+        growth = log_total(weights.log[~gone]) - log_total(old.log[~gone])
+        weights.log[gone] = np.maximum(old.log[gone] + growth, HIDDEN)
         _fade(weights.log, gone, unknown)
         weigh(weights)
 
@@ -137,9 +154,10 @@ def _exponentials(logs: Vector) -> Vector:
 
 
 def _weights(s: State, actions: int) -> Weights | None:
-    """Return the weights of a learner, if it has one per action, and not some of policies."""
+    """Return the weights of a learner, if it has one per action; those of policies may stand behind them."""
     weights = part_of(s, Weights)
-    return weights if weights is not None and weights.log.size == actions else None
+    fits = weights is not None and (weights.log.size == actions or field_with(type(s), POLICIES) is not None)
+    return weights if fits else None
 
 
 def _fade(log: Vector, gone: Flags, unknown: Sequence[int]) -> None:

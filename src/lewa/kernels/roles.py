@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_args, get
 import numpy as np
 
 from lewa.kernels.records import annotated_types, is_record
-from lewa.types import Matrix, Vector
+from lewa.kernels.weights.entering import enter
+from lewa.types import Array, Matrix, State, Vector
 
 T = TypeVar("T")
 
@@ -43,11 +44,11 @@ class Rescaling(NamedTuple):
     ratio: float
     shift: float
 
-    def cost(self, z: Any) -> Any:
+    def cost(self, z: Array | float) -> Array | float:
         """Return a cost in the new units."""
         return self.ratio * z + self.shift
 
-    def constraint(self, c: Any) -> Any:
+    def constraint(self, c: Array | float) -> Array | float:
         """Return a constraint in the new units."""
         return 1 - (self.ratio * (1 - c) + self.shift)
 
@@ -66,7 +67,7 @@ class Role:
     anew: bool = False  # whether it is made by `start` when an action is added
     data: bool = False  # whether it depends on the answers alone, and not on prices or plays
 
-    def rescale(self, values: Any, count: Any, constraints: int, units: Rescaling) -> None:
+    def rescale(self, values: Array, count: Array | float, constraints: int, units: Rescaling) -> None:
         """Write the values of a constraint in other units, in place.
 
         Parameters
@@ -100,13 +101,14 @@ MEAN_REWARDS = Role("mean rewards", of_actions=True, data=True)
 COUNTS = Role("counts", of_actions=True, data=True)
 CLOCK = Role("clock", data=True)
 MULTIPLIER = Role("the multiplier", Units.PRICE)
-DEBT = Role("the debt", Units.DIFFERENCE, data=True)
+DEBT = Role("the debt", Units.DIFFERENCE)
 CHARGED = Role("what is charged")
 AVAILABLE = Role("available actions", of_actions=True)
 FEATURES = Role("features")
 LINES = Role("means that the play is projected by", Units.CONSTRAINT, of_actions=True, data=True)
 BOUNDS = Role("bounds that the play is projected by", Units.CONSTRAINT, of_actions=True)
 LEAST = Role("what the play has to meet", Units.CONSTRAINT)
+POLICIES = Role("weights of policies")
 TARGETS = Role("targets", of_actions=True)
 
 # Of each action
@@ -119,6 +121,9 @@ PerAction: TypeAlias = Annotated[T, Role("of each action", of_actions=True, data
 MeanRewards: TypeAlias = Annotated[Vector, MEAN_REWARDS]  # by which it chooses
 ConstraintMeans: TypeAlias = Annotated[T, Role("means of c", Units.CONSTRAINT, of_actions=True, data=True)]
 ConstraintSums: TypeAlias = Annotated[T, Role("sums of c", Units.CONSTRAINT, summed=True, of_actions=True, data=True)]
+TargetSums: TypeAlias = Annotated[  # of rewards, then of each constraint
+    T, Role("sums of r and c", Units.CONSTRAINT, targets=True, summed=True, of_actions=True, data=True)
+]
 CostMeans: TypeAlias = Annotated[T, Role("means of z", Units.COST, of_actions=True, data=True)]
 CostSums: TypeAlias = Annotated[T, Role("sums of z", Units.COST, summed=True, of_actions=True, data=True)]
 Lines: TypeAlias = Annotated[Matrix, LINES]  # means of c, by which the learner projects its play
@@ -132,6 +137,8 @@ CostForecasts: TypeAlias = Annotated[  # the same, made with prices
 ]
 Scores: TypeAlias = Annotated[T, Role("scores", of_actions=True)]  # made with prices
 Available: TypeAlias = Annotated[Vector, AVAILABLE]  # 1, or 0 for an action that cannot be drawn: it knows masks
+
+OfPolicies: TypeAlias = Annotated[T, POLICIES]  # weights or losses: of the K actions, then of policies
 
 # Of each constraint
 Multiplier: TypeAlias = Annotated[Vector, MULTIPLIER]  # the price that records report
@@ -170,10 +177,12 @@ def _role(kind: type, name: str, annotation: Any) -> Role | None:
                 return role
         annotation = get_args(annotation)[0]
     if is_record(annotation):
+        if annotation not in enter.registry:  # weights of any kind have no roles inside, and functions of their own
+            roles(annotation)
         return None
     raise ValueError(
-        f"each array of a state must have a role, such as PerAction[Vector] of lewa.kernels, "
-        f"got {kind.__name__}.{name} without one"
+        f"each array of a state must have a role of lewa.kernels.roles, such as Multiplier or PerAction[Vector], got "
+        f"{kind.__name__}.{name} without one"
     )
 
 
@@ -187,37 +196,31 @@ def _field_with(kind: Any, role: Role) -> str | None:
     return next((name for name, other in roles(kind).items() if other == role), None)
 
 
-def array_with(state: Any, role: Role) -> Any:
+def array_with(state: State, role: Role) -> Any:
     """Return the array of a state with this role, or None."""
     name = field_with(type(state), role)
     return None if name is None else getattr(state, name)
 
 
-def part_of(state: Any, kind: type[T]) -> T | None:
+def part_of(state: State, kind: type[T]) -> T | None:
     """Return the first record of this kind in a state, or None."""
     return next((part for part in state if isinstance(part, kind)), None)
 
 
-def arrays(record: Any, outer: Role | None = None) -> Iterator[tuple[Role, Any, Any]]:
+def arrays(record: State, outer: Role | None = None) -> Iterator[tuple[Role, Array, Array | float]]:
     """Return the arrays of a state with their roles, and with how many answers a mean is made of."""
     counts, clock = array_with(record, COUNTS), array_with(record, CLOCK)
     always = np.inf if clock is None else clock[0]
     for role, part in zip(roles(type(record)).values(), record, strict=True):
         if is_record(type(part)):
-            yield from arrays(part, role) if has_roles(type(part)) and not (role and role.anew) else ()
+            yield from () if type(part) in enter.registry or (role and role.anew) else arrays(part, role)
         elif role is not None:
             by_action = role.of_actions and counts is not None and np.shape(part)[-1:] == counts.shape
             total = counts.sum() if counts is not None and clock is None and role.summed else always
             yield outer if role is TARGETS and outer else role, part, counts if by_action else total
 
 
-@cache
-def has_roles(kind: Any) -> bool:
-    """Return whether a record has roles: weights of any kind have none, they are changed by functions of their own."""
-    return any(get_origin(annotation) is Annotated for annotation in annotated_types(kind).values())
-
-
-def rescale(state: Any, constraints: int, units: Rescaling) -> None:
+def rescale(state: State, constraints: int, units: Rescaling) -> None:
     """Write a constraint in other units in every array of a state, in place."""
     for role, values, count in arrays(state):
         if role.units is not Units.NONE and values.size:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, anytime_dual_step, comparable, mix_advice, ones, priced_loss, set_weights
-from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier
+from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier, OfPolicies
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.learners.exp4_lewa import check_policies
 from lewa.theory import contexts
@@ -20,7 +20,7 @@ from lewa.validation import as_count
 @comparable
 class AnytimeExp4LewaState(NamedTuple):
     answers: Counts  # (K,)  of each action
-    weights: Weights  # w, of the K constant policies, then of the user's
+    weights: OfPolicies[Weights]  # w, of the K constant policies, then of the user's
     multiplier: Multiplier  # (m,)  lambda
     losses: Losses  # (N,)  Lhat, the estimated losses added up
     clock: Clock  # (1,)  t, the rounds answered

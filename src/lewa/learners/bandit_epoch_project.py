@@ -88,6 +88,8 @@ class BanditEpochProject(Learner):
     optimism: float
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(
         cls,

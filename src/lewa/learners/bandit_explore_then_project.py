@@ -85,6 +85,8 @@ class BanditExploreThenProject(Learner):
     optimism: float
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(
         cls,

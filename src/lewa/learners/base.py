@@ -54,6 +54,7 @@ class Learner:
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play
     proved_with_masks: ClassVar[bool] = False  # whether its bounds hold if actions are missing, see `MISSING`
     proved_with_shares: ClassVar[bool] = False  # whether they hold if shares are added to its play, see `SHARES`
+    keeps_shares: ClassVar[bool] = True  # False: its play is made of statistics, or it restarts, and shares may jump
     restarts: ClassVar[bool] = False  # whether its state is reset to the start now and then
     quotes_prices: ClassVar[bool] = False  # whether it charges its prices at the draw, and not a forecast of the costs
 
@@ -236,7 +237,7 @@ class Learner:
         """
         return self._with_parameters(lambda role, value: role.extend(value, self.floor, NewAction(like, expected)))
 
-    def _with_parameters(self, change: Callable[[Parameter, Any], Any]) -> Self:
+    def _with_parameters(self, change: Callable[[Parameter[Any], Any], object]) -> Self:
         """Return the learner with the parameters that have a role changed."""
         roles = parameter_roles(type(self))
         return self.replace(**{name: change(role, self.parameters[name]) for name, role in roles.items()}) if roles else self

@@ -58,6 +58,8 @@ class EntropicLp(Learner):
     eta: float
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
         """Return the learner with eta = sqrt(8 ln K/T).

@@ -78,6 +78,8 @@ class ForecastLp(Learner):
     gain: float
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gain: float = 0.0, means: object = None) -> Self:
         """Return the learner, by default with gain = 0, which forecasts the mean of all rounds.

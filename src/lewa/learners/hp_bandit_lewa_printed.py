@@ -66,6 +66,8 @@ class PrintedHpBanditLewa(Learner):
     radius: float
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(
         cls,

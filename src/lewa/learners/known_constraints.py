@@ -21,6 +21,7 @@ class KnownConstraints(Learner):
     weighs_propensities = False
     reads_play = False
     proved_with_masks = True
+    keeps_shares = False
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:

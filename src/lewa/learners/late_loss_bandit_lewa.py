@@ -194,12 +194,12 @@ class LateLossBanditLewa(Learner):
                 s.multiplier[j] = positive(s.multiplier[j] + self.mu * (self.floor[j] - v - self.delta * s.multiplier[j]))
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
-        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor)
+        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor, self.reserves)
         shrink_late(s, seen.action, self.eta * loss / late_chance(s, seen))  # w_i <- w_i exp(-eta L/q)
 
     def release(self, s: LateLossState, charged: Vector) -> None:
         m = s.multiplier.size
-        if charged[m] > 0 and charged.size == m + 2:  # with reserves the decision stays at its reserve
+        if charged[m] > 0 and self.reserves.size == 0:  # with reserves the decision stays at its reserve
             for j in range(m):  # as if c = c0
                 s.account[LEAKS, j] += charged[j]
                 s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
@@ -216,7 +216,7 @@ class LateLossBanditLewa(Learner):
         """
         super().rescale_charged(charged, j, ratio, shift)
         m = self.floor.size
-        if charged.size > m + 2 and charged[m] > 0:
+        if self.reserves.size and charged[m] > 0:
             charged[m + 2 + j] = min(max(1 - (ratio * (1 - charged[m + 2 + j]) + shift), 0.0), 1.0)
 
     def certificate(self, s: LateLossState) -> Vector | None:
@@ -243,7 +243,9 @@ def late_dual_step(horizon: int, constraints: int, b: float, delay: float, delta
 
 
 @rule
-def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector) -> tuple[float, float]:
+def late_dual(
+    s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector, reserves: Vector
+) -> tuple[float, float]:
     """lam <- [lam + mu (c0 - c - delta pi)]+; return L = (1 - r) + pi (1 - c) and b = 1 + pi, pi the price of the draw
 
     With a reserve v, the draw has made the step with v for c, and the answer corrects it: lam <- [lam + mu (v - c)]+.
@@ -255,7 +257,7 @@ def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Ve
         price = seen.charged[j] if quoted else lam[j]
         loss += price * (1 - c[j])
         b += price
-        if quoted and seen.charged.size > m + 2:
+        if quoted and reserves.size > 0:
             v = seen.charged[m + 2 + j]
             lam[j] = positive(lam[j] + mu * (v - c[j]))
             s.account[HELD, j] -= floor[j] - v

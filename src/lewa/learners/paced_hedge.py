@@ -91,6 +91,7 @@ class PacedHedge(Learner):
     floor: Vector
 
     unbounded = True
+    keeps_shares = False
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:

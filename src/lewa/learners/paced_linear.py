@@ -49,6 +49,8 @@ class PacedLinear(Learner):
     ridge: Vector
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(
         cls,

@@ -39,6 +39,7 @@ class PacedProgram(Learner):
     name: ClassVar[str]  # for a guarantee's source
     unbounded = True
     weighs_propensities = False
+    keeps_shares = False
 
     def check(self) -> None:
         check_positive(repay=self.repay)

@@ -141,6 +141,7 @@ class SquareCbLewa(Learner):
     unbounded = True
     weighs_propensities = False
     reads_play = False
+    keeps_shares = False
 
     @classmethod
     def tuned(

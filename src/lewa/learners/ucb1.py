@@ -59,6 +59,8 @@ class Ucb1(Learner):
 
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """Return the learner, which has nothing to tune."""

@@ -41,6 +41,7 @@ class Wrapper(Learner):
                 "weighs_propensities": kind.weighs_propensities,
                 "reads_play": kind.reads_play,
                 "quotes_prices": kind.quotes_prices,
+                "keeps_shares": kind.keeps_shares and not cls.restarts,
                 "inside": cls.opener(kind),
             }
             fields = list(cls.fields_around(kind).items())
