@@ -42,9 +42,7 @@ def fault(parent: Any, method: str, breaks: Law, says: str, **more: Any) -> Call
 # Full information
 
 
-@fault(
-    Ewa, "learn", breaks=learners.the_action_that_alone_pays_gains, says="when action 0 alone paid", keeps_shares=False
-)
+@fault(Ewa, "learn", breaks=learners.the_action_that_alone_pays_gains, says="when action 0 alone paid", keeps_shares=False)
 def integer_weights(self: Ewa, s: EwaState, seen: Full) -> None:
     w = s.weights
     for i in range(w.log.size):

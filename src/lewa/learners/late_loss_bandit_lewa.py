@@ -194,7 +194,7 @@ class LateLossBanditLewa(Learner):
                 s.multiplier[j] = positive(s.multiplier[j] + self.mu * (self.floor[j] - v - self.delta * s.multiplier[j]))
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
-        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor, self.reserves)
+        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor, self.reserves.size > 0)
         shrink_late(s, seen.action, self.eta * loss / late_chance(s, seen))  # w_i <- w_i exp(-eta L/q)
 
     def release(self, s: LateLossState, charged: Vector) -> None:
@@ -243,9 +243,7 @@ def late_dual_step(horizon: int, constraints: int, b: float, delay: float, delta
 
 
 @rule
-def late_dual(
-    s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector, reserves: Vector
-) -> tuple[float, float]:
+def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector, reserved: bool) -> tuple[float, float]:
     """lam <- [lam + mu (c0 - c - delta pi)]+; return L = (1 - r) + pi (1 - c) and b = 1 + pi, pi the price of the draw
 
     With a reserve v, the draw has made the step with v for c, and the answer corrects it: lam <- [lam + mu (v - c)]+.
@@ -257,7 +255,7 @@ def late_dual(
         price = seen.charged[j] if quoted else lam[j]
         loss += price * (1 - c[j])
         b += price
-        if quoted and reserves.size > 0:
+        if quoted and reserved:
             v = seen.charged[m + 2 + j]
             lam[j] = positive(lam[j] + mu * (v - c[j]))
             s.account[HELD, j] -= floor[j] - v
