@@ -87,7 +87,7 @@ class OtherNames(Learner):
 
     def start(self, actions: int) -> Any:
         K, m = self.sizes(actions)
-        return self.State(ones(K), np.zeros(m), np.zeros(K), np.zeros(1))  # type: ignore[arg-type]
+        return self.State(ones(K), np.zeros(m), np.zeros(K), np.zeros(1))
 
     def play(self, s: Renamed, p: Vector) -> None:
         normalize(s.evidence, p)
