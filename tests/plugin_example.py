@@ -28,6 +28,7 @@ class Solver(Learner):
     """Solve a linear program for the means so far, by allocating what it likes."""
 
     compiled = False
+    keeps_shares = False
     bonus: float
     floor: Vector
 

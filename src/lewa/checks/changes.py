@@ -71,7 +71,8 @@ def a_new_action_keeps_its_share(learner: Learner, actions: int) -> None:
     most = max(SHARE, 1 / (actions + 1)) + NEAR
     hold(
         before[-1] <= most,
-        f"an action that enters with the share {SHARE} has {before[-1]:.4g}; it must be at most {most:.4g}",
+        f"an action that enters with the share {SHARE} has {before[-1]:.4g}; it must be at most {most:.4g}, or the "
+        "learner sets keeps_shares = False",
     )
     i = int(np.argmax(before[:-1]))
     choice = Choice(i, float(before[i]), before, None, now.charge(i), now.seen_features)
@@ -80,7 +81,7 @@ def a_new_action_keeps_its_share(learner: Learner, actions: int) -> None:
     hold(
         before[-1] / JUMP <= after[-1] <= before[-1] * JUMP,
         f"a new action has the share {before[-1]:.4g}, and {after[-1]:.4g} after one answer of another action; it must keep "
-        "its share until its own answers move it",
+        "its share until its own answers move it, or the learner sets keeps_shares = False",
     )
 
 
