@@ -11,6 +11,7 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.games.base import Scripted
 from lewa.kernels import comparable
+from lewa.kernels.roles import Charged, Counts, TargetSums
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.theory.guarantees import none
 from lewa.types import Matrix, Vector
@@ -18,8 +19,8 @@ from lewa.types import Matrix, Vector
 
 @comparable
 class SolverState(NamedTuple):
-    counts: Vector  # (K,)
-    sums: Matrix  # (1 + m, K)
+    counts: Counts  # (K,)
+    sums: TargetSums[Matrix]  # (1 + m, K)
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Solver(Learner):
     """Solve a linear program for the means so far, by allocating what it likes."""
 
     compiled = False
+    keeps_shares = False
     bonus: float
     floor: Vector
 

@@ -243,13 +243,14 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import positive
+from lewa.kernels.roles import PerAction
 from lewa.learners.base import Learner
 from lewa.types import Vector
 from step import scaled
 
 
 class State(NamedTuple):
-    lead: Vector
+    lead: PerAction[Vector]
 
 
 @dataclass(frozen=True)

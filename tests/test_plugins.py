@@ -304,6 +304,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import comparable
+from lewa.kernels.roles import Play
 from lewa.learners.base import Learner, check_problem
 from lewa.theory.guarantees import none
 from lewa.types import Vector
@@ -311,7 +312,7 @@ from lewa.types import Vector
 
 @comparable
 class AllocatesState(NamedTuple):
-    play: Vector
+    play: Play[Vector]
 
 
 @dataclass(frozen=True)
@@ -361,7 +362,7 @@ def test_a_rule_whose_feedback_is_not_annotated_is_one_sentence(folder: Path) ->
 
 def test_a_learner_that_charges_and_draws_by_itself_is_one_sentence(folder: Path) -> None:
     """The loop of a learner that draws by itself does not charge, and an agent does: they would differ."""
-    source = SOURCE.replace("counts: Vector  # (K,)", "counts: Vector  # (K,)\n    charged: Vector  # (m,)")
+    source = SOURCE.replace("counts: Counts  # (K,)", "counts: Counts  # (K,)\n    charged: Charged  # (m,)")
     source = source.replace("SolverState(np.zeros(K), np", "SolverState(np.zeros(K), np.zeros(m), np")
     method = "    def choose(self, s: SolverState, u: float) -> tuple[int, float]:\n        return 0, 1.0\n\n    def learn("
     write_module(folder, "mine_charging", source.replace("    def learn(", method, 1))

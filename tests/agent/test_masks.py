@@ -11,11 +11,12 @@ from tests.theorems.instances import HUNT
 
 from lewa.agent import Agent, Record, at_most
 from lewa.engine.session import Session, dice_of
-from lewa.engine.sleeping import ENTRY, hide_weights, project
+from lewa.engine.sleeping import hide_weights, project
 from lewa.feedback import NOTHING, Bandit, feedback_kind
 from lewa.kernels import no_tilt, normalize, ones, refresh, state_type
 from lewa.kernels import project as project_weights
 from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
+from lewa.learners.base import ENTRY
 
 QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
 LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300

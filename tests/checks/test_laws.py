@@ -69,7 +69,7 @@ def put_to(laws: list[Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[
 @pytest.mark.parametrize("name", lewa.learners.ALL)
 def test_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     results = put_to(PLAIN, lewa.learners.ALL[name], monkeypatch)
-    assert len({result.law for result in results}) == 2 + len(PLAIN)
+    assert len({result.law for result in results}) == 3 + len(PLAIN)
     assert [result for result in results if result.sentence] == []
 
 

@@ -26,7 +26,7 @@ def test_wrapped_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not HUNT:
         monkeypatch.setattr(sequences, "DRAWS", 300)
     results = put_to(laws, lewa.learners.find(name), monkeypatch)
-    assert len({result.law for result in results}) == 2 + len(laws)
+    assert len({result.law for result in results}) == 3 + len(laws)
     assert [result for result in results if result.sentence] == []
 
 

@@ -12,6 +12,7 @@ from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
 from lewa.feedback import NOTHING, Bandit, FeedbackKind
 from lewa.kernels import dump, load, state_type
+from lewa.kernels.roles import DEBT, array_with
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector, Words
 
@@ -110,6 +111,12 @@ class Driver(Session):
         if self.learner.quotes_prices:
             return np.zeros(self.charged.size)  # no price was quoted
         return 1 - self.learner.floor if self.charges else NOTHING
+
+    @property
+    def debt(self) -> Vector | None:
+        """The costs beyond the limits that the learner adds up, as a view of its state; None if it does not."""
+        debt: Vector | None = array_with(self.state, DEBT)
+        return debt
 
     @property
     def forecasts(self) -> bool:

@@ -13,12 +13,19 @@ from typing import Any
 import numpy as np
 
 from lewa.checks import sequences
+from lewa.checks.changes import (
+    a_missing_action_returns_with_its_share,
+    a_new_action_keeps_its_share,
+    arrays_have_roles,
+    units_do_not_matter,
+)
 from lewa.checks.laws import Law, Result, hold, put, refuse
 from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, steps, tell, walk, world
 from lewa.engine.not_compiled import NotCompiledError
 from lewa.feedback import Bandit, FeedbackKind, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
+from lewa.kernels.roles import MULTIPLIER, array_with
 from lewa.learners import Learner
 from lewa.simulate.player import Player
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
@@ -171,12 +178,12 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
     parent, or None.
     """
     free = learner.replace(floor=np.zeros(learner.floor.size))
-    if not hasattr(start(free, actions), "multiplier"):
+    if array_with(start(free, actions), MULTIPLIER) is None:
         return
     parent = free.parent
     plays = [then.play for then in walk(parent, actions)] if parent else None
     for t, now in enumerate(walk(free, actions)):
-        multiplier, then = now.state.multiplier, plays[t] if plays else now.play
+        multiplier, then = array_with(now.state, MULTIPLIER), plays[t] if plays else now.play
         hold(not multiplier.any(), "after round {} with floor 0 the multiplier is {}, not 0", t, multiplier)
         sentence = "after round {} with floor 0 the play is {}; that of {} is {}"
         hold(abs(now.play - then).max() <= ROUNDING, sentence, t, now.play, parent, then)
@@ -224,7 +231,8 @@ def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     before = pack(now.state).tobytes()
     seen: Any = now.seen  # wrong values have wrong types
     kind = feedback_kind(type(learner))
-    used = [name for name in seen._fields if name != "charged" and (name != "play" or kind is not FeedbackKind.BANDIT)]
+    unchecked = {"charged", "play"} if kind is FeedbackKind.BANDIT else {"charged"}
+    used = [name for name in seen._fields if name not in unchecked]
     for name in used:
         values = np.asarray(getattr(seen, name), dtype=np.float64)
         wrong = [actions, -1, 0.5] if name == "action" else [values * np.nan, values + 1.5, values - 1.5]
@@ -262,9 +270,9 @@ def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
     """Check that a learner with three floors has three multipliers in every round."""
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
     for t, now in enumerate(walk(three, actions)):
-        multiplier = getattr(now.state, "multiplier", three.floor)
+        multiplier = array_with(now.state, MULTIPLIER)
         sentence = "after round {} with three floors the multiplier is {}; it must be three"
-        hold(multiplier.size == 3, sentence, t, multiplier)
+        hold(multiplier is None or multiplier.size == 3, sentence, t, multiplier)
 
 
 def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
@@ -307,6 +315,9 @@ LAWS: dict[str, Law] = {
         loop_and_single_steps_agree,
         any_number_of_constraints_will_do,
         guarantees_are_numbers_or_a_reason,
+        a_new_action_keeps_its_share,
+        a_missing_action_returns_with_its_share,
+        units_do_not_matter,
     )
 }
 
@@ -314,7 +325,9 @@ LAWS: dict[str, Law] = {
 def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
     """Test a class of learners against the laws; return one result per example and law."""
     results = [put(examples_are_given, kind.__name__, kind)]
-    for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
+    if not results[0].sentence:
+        results.append(put(arrays_have_roles, kind.__name__, kind))
+    for n, (learner, actions) in enumerate([] if results[-1].sentence else kind.examples(), start=1):
         example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (learner, actions)
         results.append(put(rule_compiles if learner.compiled else rule_runs, example, *subject))
         if not results[-1].sentence:

@@ -12,6 +12,7 @@ from numba import config
 from lewa import functional
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.games import Table
+from lewa.kernels.roles import CHARGED, FEATURES, array_with
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
 from lewa.simulate.player import Player
@@ -46,7 +47,8 @@ def world(learner: Learner, actions: int, rounds: int | None = None) -> World:
     """Return arbitrary rounds, the same in every call; FEW rounds by default."""
     rounds = FEW if rounds is None else rounds
     dice, m = np.random.default_rng(12), learner.floor.size
-    d = getattr(learner.start(actions), "features", NOTHING).size
+    features = array_with(learner.start(actions), FEATURES)
+    d = 0 if features is None else features.size
     outcomes = dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds)
     if "policies" in learner.parameters:  # their advice, each row a distribution
         return World(*outcomes, dice.dirichlet(np.ones(actions), (rounds, d // actions)).reshape(rounds, d))
@@ -95,10 +97,10 @@ def steps(learner: Learner, actions: int) -> tuple[Step, ...]:
 
 def charge(learner: Learner, state: State, action: int) -> tuple[State, Vector]:
     """Return the state after the draw of an action, and the constraint values that were charged for it."""
-    if not hasattr(state, "charged"):
+    if array_with(state, CHARGED) is None:
         return state, NOTHING
     state = functional.charge(learner, state, action)
-    return state, state.charged.copy()
+    return state, array_with(state, CHARGED).copy()
 
 
 def _drawable(p: Vector, action: int) -> int:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind
-from lewa.kernels import field_types, state_type
+from lewa.kernels import state_type
+from lewa.kernels.roles import CHARGED, array_with, field_with
 from lewa.learners.base import Learner
 from lewa.types import Vector
 from lewa.validation import as_floats, in_unit, plain, short_repr
@@ -66,10 +67,10 @@ def check_distribution(play: object) -> Vector:
 
 def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     """Return the values charged at the draw; raise ValueError for another shape than the state's or infinite values."""
-    charges = "charged" in field_types(state_type(type(learner)))
+    charges = field_with(state_type(type(learner)), CHARGED) is not None
     if charged is NOTHING and not charges:
         return NOTHING
-    expected: Vector = learner.start(actions).charged if charges else NOTHING
+    expected: Vector = array_with(learner.start(actions), CHARGED) if charges else NOTHING
     values = as_floats("charged", charged)
     if values.shape != expected.shape or not np.isfinite(values).all():
         raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {charged}")

@@ -39,6 +39,7 @@ from lewa.engine.steps import (
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import compiled_form, state_type
 from lewa.kernels.jit import program
+from lewa.kernels.roles import CHARGED, field_with
 from lewa.learners.base import Learner
 
 F = TypeVar("F")
@@ -69,7 +70,7 @@ def compile_learner(learner: type[Learner]) -> CompiledLearner:
 def _compile(learner: type[Learner]) -> CompiledLearner:
     form = compiled_form(learner)
     stamp, feedback = stamp_of(form), feedback_kind(learner)
-    if feedback is FeedbackKind.BANDIT and "charged" in state_type(form)._fields:
+    if feedback is FeedbackKind.BANDIT and field_with(state_type(form), CHARGED) is not None:
         raise ValueError(
             f"{learner.__name__} must not have both choose and a state with charged: a learner that charges draws from its "
             "whole play"

@@ -30,34 +30,37 @@ from lewa.engine.records import Record, Window
 from lewa.feedback import Bandit, FeedbackKind, Full
 from lewa.kernels import means, observe, pick, state_type, uniform, unpack
 from lewa.kernels.dispatch import charge, choose, learn, play
+from lewa.kernels.roles import CHARGED, FEATURES, MULTIPLIER, Role, field_with
 from lewa.learners.base import Learner
 from lewa.types import Vector
 
 Loop: TypeAlias = Callable[[Vector, Block | Lazy, Window, Record], None]
 
 
-def _has(learner: type[Learner], *names: str) -> list[bool]:
-    """Return which of these fields the learner's state has. Numba leaves out a branch on a constant of the closure."""
-    fields = state_type(learner)._fields
-    return [name in fields for name in names]
+def _places(learner: type[Learner], *wanted: Role) -> list[int]:
+    """Return the place in the state of the array with each of these roles, or -1. Numba leaves out branches on constants."""
+    state = state_type(learner)
+    names = [field_with(state, role) for role in wanted]
+    return [-1 if name is None else state._fields.index(name) for name in names]
 
 
 def full_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that sees every action."""
-    contextual, priced, charging = _has(learner, "features", "multiplier", "charged")
+    features, multiplier, charges = _places(learner, FEATURES, MULTIPLIER, CHARGED)
+    contextual, priced, charging = features >= 0, multiplier >= 0, charges >= 0
 
     def run(memory: Vector, nature: Block, window: Window, record: Record) -> None:
         sums, history, p, met = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
-        charged = s.charged if charging else p[:0]
+        charged = s[charges] if charging else p[:0]
         for t in range(window.rounds + window.ahead):
             if contextual and t < window.rounds:
-                see_context(s, nature, t)
+                see_context(s[features], nature, t)
             play(self, s, p)
             if t == window.rounds:
                 break
             if priced:
-                add_multiplier(s.multiplier, t, sums, history)
+                add_multiplier(s[multiplier], t, sums, history)
             if charging:
                 charge(self, s, 0)  # the prices of a learner that sees every action do not depend on the action
             seen = Full(nature.rewards[t], nature.constraints[t], met, p, charged)
@@ -76,7 +79,8 @@ def full_loop(learner: type[Learner]) -> Loop:
 
 def bandit_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that draws its action itself, and writes its play only if every round is written."""
-    contextual, priced = _has(learner, "features", "multiplier")
+    features, multiplier = _places(learner, FEATURES, MULTIPLIER)
+    contextual, priced = features >= 0, multiplier >= 0
 
     def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         sums, history, p, c = record.sums, record.history, record.play, record.met
@@ -84,7 +88,7 @@ def bandit_loop(learner: type[Learner]) -> Loop:
         nothing = p[:0]
         for t in range(window.rounds + window.ahead):
             if contextual and t < window.rounds:
-                see_context(s, nature, t)
+                see_context(s[features], nature, t)
             if history.actions.size > 0 or t == window.rounds:
                 play(self, s, p)
                 if t == window.rounds:
@@ -92,7 +96,7 @@ def bandit_loop(learner: type[Learner]) -> Loop:
                 write_play(history, t, p)
             i, propensity = choose(self, s, uniform(window.dice[0], window.start + t))
             if priced:
-                add_multiplier(s.multiplier, t, sums, history)
+                add_multiplier(s[multiplier], t, sums, history)
             reward = reveal(nature, t, i, c)
             add_reward(sums, reward)
             add_shortfall_of_action(sums, self.floor, i, c, record.mean_constraints)
@@ -105,21 +109,22 @@ def bandit_loop(learner: type[Learner]) -> Loop:
 
 def dense_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that sees one action, drawn from a play that it writes out."""
-    contextual, priced, charging = _has(learner, "features", "multiplier", "charged")
+    features, multiplier, charges = _places(learner, FEATURES, MULTIPLIER, CHARGED)
+    contextual, priced, charging = features >= 0, multiplier >= 0, charges >= 0
 
     def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
-        charged = s.charged if charging else p[:0]
+        charged = s[charges] if charging else p[:0]
         for t in range(window.rounds + window.ahead):
             if contextual and t < window.rounds:
-                see_context(s, nature, t)
+                see_context(s[features], nature, t)
             play(self, s, p)
             if t == window.rounds:
                 break
             i = pick(p, uniform(window.dice[0], window.start + t))
             if priced:
-                add_multiplier(s.multiplier, t, sums, history)
+                add_multiplier(s[multiplier], t, sums, history)
             if charging:
                 charge(self, s, i)
             reward = reveal(nature, t, i, c)

@@ -6,7 +6,7 @@ from lewa.blocks import Block, Lazy
 from lewa.engine.records import RoundHistory, RunningSums
 from lewa.kernels import means, place, positive, uniform
 from lewa.kernels.jit import INLINE, rule
-from lewa.types import Matrix, State, Vector
+from lewa.types import Matrix, Vector
 
 
 @rule
@@ -66,19 +66,19 @@ def write_play(history: RoundHistory, t: int, p: Vector) -> None:
 # What depends on a type: plain Python decides by the object, compiled code when it is compiled ---------------------------
 
 
-def see_context(s: State, nature: Block | Lazy, t: int) -> None:
+def see_context(features: Vector, nature: Block | Lazy, t: int) -> None:
     """Show a learner that looks at features those of round t, if the game has some."""
     if isinstance(nature, Block):
-        _see_context(s, nature, t)
+        _see_context(features, nature, t)
 
 
-def _see_context(s: State, nature: Block, t: int) -> None:
+def _see_context(features: Vector, nature: Block, t: int) -> None:
     if nature.contexts.shape[1] > 0:
-        for i in range(s.features.size):
-            s.features[i] = nature.contexts[t, i]
+        for i in range(features.size):
+            features[i] = nature.contexts[t, i]
 
 
-def _see_nothing(s: object, nature: Block | Lazy, t: int) -> None:
+def _see_nothing(features: object, nature: Block | Lazy, t: int) -> None:
     pass
 
 
@@ -113,7 +113,7 @@ overload(met_by_play, jit_options=INLINE, strict=False)(
     )
 )
 overload(see_context, jit_options=INLINE, strict=False)(
-    lambda s, nature, t: _see_context if nature.instance_class is Block else _see_nothing
+    lambda features, nature, t: _see_context if nature.instance_class is Block else _see_nothing
 )
 overload(reveal, jit_options=INLINE, strict=False)(
     lambda nature, t, i, c: _read if nature.instance_class is Block else _draw

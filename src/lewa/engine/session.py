@@ -12,6 +12,7 @@ from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake, weight_shares
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.kernels import DICE, keys, leaves, pack, plain_uniform, unpack
+from lewa.kernels.roles import AVAILABLE, CHARGED, FEATURES, MULTIPLIER, array_with
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
 from lewa.validation import as_count, short_repr
@@ -50,11 +51,12 @@ class Session:
         self.memory: Vector = _buffer(learner, actions, state)
         self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
         self.state: State = unpack(kind, self.memory)[1]
-        multiplier: Vector | None = getattr(self.state, "multiplier", None)
+        multiplier: Vector | None = array_with(self.state, MULTIPLIER)
+        features: Vector | None = array_with(self.state, FEATURES)
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
-        self._charged: Vector | None = getattr(self.state, "charged", None)  # None: the learner does not charge
-        self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
-        self._features: Vector = getattr(self.state, "features", NOTHING)  # none: it looks at no context
+        self._charged: Vector | None = array_with(self.state, CHARGED)  # None: the learner does not charge
+        self._available: Vector | None = array_with(self.state, AVAILABLE)  # None: it does not know masks
+        self._features: Vector = NOTHING if features is None else features  # none: it looks at no context
         self._former: tuple[Vector, State] | None = None  # a buffer for a copy of the state, and its views
 
     def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
@@ -179,13 +181,14 @@ class Session:
             self.steps.learn_full(self.memory, *seen)
         elif available is None or self._available is not None:
             self.steps.learn_bandit(self.memory, *seen)
-            if available is not None and unknown:
-                self.learner.hold_back(self.state, self.play_among(available), unknown)
         else:
             there, before = np.array(available, dtype=np.float64), self._copy_state()
             hide_weights(self.state, there)
             self.steps.learn_bandit(self.memory, *seen)
             wake(self.state, before, seen, there == 0, unknown)
+        if available is not None and unknown and type(self.learner).hold_back is not Learner.hold_back:
+            there = np.array(available, dtype=np.float64)
+            self.learner.hold_back(self.state, there, self.play_among(there), unknown)
 
     def _copy_state(self) -> State:
         """Return a copy of the state, in a buffer that the next call uses again."""

@@ -4,17 +4,32 @@ Only what is there is charged and compared. A learner with weights plays, projec
 actions alone, and the share of those that sleep stays what it was (Y. Freund, R. Schapire, Y. Singer, M. Warmuth, Using and
 combining predictors that specialize, STOC 1997). Where losses or gains are added up, an action that sleeps is charged what
 the play lost. An action of which nothing is known yet loses its first share bit by bit while it sleeps, so that it enters
-with a small one. UCB1 has no shares: an unknown action enters with the index of the best one, known well enough that a
-few bad answers lower it.
+with a small one. Which array is what, its role says: see kernels/roles.py.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from lewa.feedback import NOTHING, Bandit
+from lewa.feedback import Bandit
+from lewa.kernels import BudgetStatistics, Tilt, Weights, hide_actions
+from lewa.kernels.roles import (
+    BOUNDS,
+    COUNTS,
+    ESTIMATES,
+    GAINS,
+    LEAST,
+    LINES,
+    LOSSES,
+    MEAN_REWARDS,
+    POLICIES,
+    array_with,
+    field_with,
+    part_of,
+)
+from lewa.kernels.weights.entering import log_total, weigh
+from lewa.learners.base import ENTRY
 from lewa.types import Matrix, State, Vector
 
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -23,74 +38,79 @@ HIDDEN = -1e300  # the logarithm of a weight that counts for nothing
 WORST = -1e9  # a mean reward that no index makes up for
 STEEPEST = 1e6  # of a tilt: where no play keeps the lines, the nearest one is played
 STEPS, SWEEPS = 100, 200
-ENTRY, FADE = 0.02, 0.98  # the share to which an unknown action falls, and by how much in a round
+FADE = 0.98  # by how much the share of an unknown action falls in a round, until it is ENTRY
 CLOSE = 1e-11
 
 
 def hide(s: State, there: Vector) -> None:
     """Change a learner's state so that its play is over the available actions; all of it has to be put back after that."""
     hide_weights(s, there)
-    if hasattr(s, "book"):  # statistics for a budget: what is not there costs more than there is
-        gone = there == 0
-        s.book.drawn[gone] = s.book.drawn.max() + 1
-        s.book.reward[gone], s.book.cost[gone] = WORST, -WORST
-    elif _has_means(s, there.size):
-        gone = there == 0
-        s.drawn[gone] = np.maximum(s.drawn[gone], 1.0)
-        s.mean[gone] = WORST
+    gone = there == 0
+    statistics, counts, means = part_of(s, BudgetStatistics), array_with(s, COUNTS), array_with(s, MEAN_REWARDS)
+    if statistics is not None:
+        hide_actions(statistics, gone)
+    if counts is not None and means is not None:
+        counts[gone] = np.maximum(counts[gone], 1.0)
+        means[gone] = WORST
 
 
 def weight_shares(s: State, play: Vector) -> Vector:
     """Return the shares of the weights where a play has none of what is there: one safe action alone, which is away."""
-    return s.weights.value / s.weights.value.sum() if _has_weights(s, play.size) else play
+    weights = _weights(s, play.size)
+    if weights is None or weights.value.size != play.size:
+        return play
+    shares: Vector = weights.value / weights.value.sum()
+    return shares
 
 
 def hide_weights(s: State, there: Vector) -> None:
     """Change a learner's weights so that it learns, projects and prices over the available actions; `wake` ends it."""
-    if _has_weights(s, there.size):
-        s.weights.log[there == 0] = HIDDEN
-        weigh(s.weights)
+    weights = _weights(s, there.size)
+    if weights is not None:
+        weights.log[: there.size][there == 0] = HIDDEN
+        weigh(weights)
 
 
-def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[int]) -> None:
-    """Let the actions that were `gone` wake after an answer was learned, of a decision that was made among the others.
+def wake(s: State, before: State, seen: Bandit, missing: Flags, unknown: Sequence[int]) -> None:
+    """Let the actions that were `missing` wake after an answer was learned, of a decision that was made among the others.
 
     `before` is the state before the answer. An estimate of the play's own loss is what the action drawn was charged, times
     its propensity. Nothing is known yet of the actions in `unknown`.
     """
-    action, propensity = seen.action, seen.propensity
-    for name in ("losses", "gain", "sums"):
-        if hasattr(s, name) and _adds_estimates(s, name, gone.size):
-            total, former = getattr(s, name), getattr(before, name)
-            total[..., gone] = former[..., gone] + propensity * (total[..., [action]] - former[..., [action]])
-    if hasattr(s, "upper"):  # what is known of the other actions stays
-        others = np.arange(gone.size) != action
-        s.upper[:, others] = before.upper[:, others]
-    if hasattr(s, "losses") and s.losses.size == gone.size:
-        _weigh_losses(s, gone, unknown)
-    elif _has_weights(s, gone.size) and (s.weights.log[gone] < HIDDEN / 2).all():  # else it was started afresh
-        growth = log_sum(s.weights.log[~gone]) - log_sum(before.weights.log[~gone])
-        s.weights.log[gone] = np.maximum(before.weights.log[gone] + growth, HIDDEN)
-        _fade(s.weights.log, gone, unknown)
-        weigh(s.weights)
-    elif _has_means(s, gone.size) and s.drawn[~gone].min() > 0:
-        _hope_no_more(s, gone, unknown)
+    action, weights, old = seen.action, _weights(s, missing.size), _weights(before, missing.size)
+    losses, bounds = array_with(s, LOSSES), array_with(s, BOUNDS)
+    gone = missing if weights is None else np.append(missing, np.zeros(weights.log.size - missing.size, dtype=np.bool_))
+    for role in (LOSSES, GAINS, ESTIMATES):
+        total, former = array_with(s, role), array_with(before, role)
+        if total is not None:
+            part = gone[: total.shape[-1]]
+            total[..., part] = former[..., part] + seen.propensity * (total[..., [action]] - former[..., [action]])
+    if bounds is not None:  # what is known of the other actions stays
+        others = np.arange(missing.size) != action
+        bounds[:, others] = array_with(before, BOUNDS)[:, others]
+    if weights is None or old is None:
+        return
+    if losses is not None:
+        _weigh_losses(weights, losses, gone, unknown)
+    elif (weights.log[gone] < HIDDEN / 2).all():  # else it was started afresh
+        growth = log_total(weights.log[~gone]) - log_total(old.log[~gone])
+        weights.log[gone] = np.maximum(old.log[gone] + growth, HIDDEN)
+        _fade(weights.log, gone, unknown)
+        weigh(weights)
 
 
-def project(play: Vector, s: object, floor: Vector) -> Vector:
+def project(play: Vector, s: State, floor: Vector) -> Vector:
     """Return the play nearest to one over the available actions that keeps the lines by the learner's own estimates.
 
     For a learner that projects; the play of another one is returned as it is. Where no play over these actions keeps the
     lines, it is the nearest to them.
     """
-    if not hasattr(s, "tilt"):
-        return play
-    rows: Matrix | None = getattr(s, "upper", getattr(s, "mean", None))
-    least: Vector = floor if hasattr(s, "upper") else getattr(s, "least", floor)
-    if rows is None or rows.shape != (floor.size, play.size):
+    bounds, least = array_with(s, BOUNDS), array_with(s, LEAST)
+    rows: Matrix | None = array_with(s, LINES) if bounds is None else bounds
+    if rows is None or part_of(s, Tilt) is None:
         return play
     there = play > 0
-    excess = (rows - least[:, None])[:, there]
+    excess = (rows - (floor if least is None else least)[:, None])[:, there]
     made = np.zeros(play.size)
     made[there] = _tilt(play[there], excess)
     return made
@@ -133,66 +153,26 @@ def _exponentials(logs: Vector) -> Vector:
     return part
 
 
-def _has_weights(s: Any, actions: int) -> bool:
-    return hasattr(s, "weights") and hasattr(s.weights, "log") and bool(s.weights.log.size == actions)
-
-
-def _has_means(s: Any, actions: int) -> bool:
-    """Whether it has means of rewards and an index of these, as UCB1."""
-    return hasattr(s, "drawn") and getattr(s, "mean", NOTHING).shape == (actions,)
-
-
-def _adds_estimates(s: Any, name: str, actions: int) -> bool:
-    """Whether this array adds up estimates of each action that were divided by propensities."""
-    if getattr(s, name).shape[-1:] != (actions,):  # of policies
-        return False
-    if name == "sums":
-        return not hasattr(s, "drawn")  # where draws are counted, these are sums of what was seen
-    return name == "losses" or hasattr(s, "leader")  # elsewhere `gain` is room for one round
-
-
-def weigh(weights: Any) -> None:
-    """Rebuild the cache of weights from their logarithms: see kernels/weights/hedge.py."""
-    top = float(weights.log.max())
-    np.exp(weights.log - top, out=weights.value)
-    total = weights.value.sum()
-    weights.head[:] = total, top, total
-    if not weights.tree.size:
-        return
-    level, below = weights.level.astype(int).tolist(), weights.value
-    for start, end in reversed(list(pairwise(level))):
-        weights.tree[start:end] = np.add.reduceat(below, np.arange(0, below.size, 16))
-        below = weights.tree[start:end]
+def _weights(s: State, actions: int) -> Weights | None:
+    """Return the weights of a learner, if it has one per action; those of policies may stand behind them."""
+    weights = part_of(s, Weights)
+    fits = weights is not None and (weights.log.size == actions or field_with(type(s), POLICIES) is not None)
+    return weights if fits else None
 
 
 def _fade(log: Vector, gone: Flags, unknown: Sequence[int]) -> None:
     """Lower the weights of unknown actions, down to the share that they enter with."""
-    least = log_sum(log[~gone]) + np.log(ENTRY / (1 - ENTRY))
+    least = log_total(log[~gone]) + np.log(ENTRY / (1 - ENTRY))
     for k in unknown:
         log[k] = min(log[k], max(log[k] + np.log(FADE), least))
 
 
-def _hope_no_more(s: Any, gone: Flags, unknown: Sequence[int]) -> None:
-    """Give unknown actions the largest index mean + sqrt(2 ln n/N) of the others, known as if drawn 1/ENTRY times."""
-    if unknown:
-        s.drawn[list(unknown)] = 1 / ENTRY
-        level = 2 * np.log(s.drawn.sum())
-        largest = (s.mean + np.sqrt(level / np.maximum(s.drawn, 1)))[~gone].max()
-        s.mean[list(unknown)] = largest - np.sqrt(level * ENTRY)
-
-
-def log_sum(logs: Vector) -> float:
-    """Return ln of the sum of exp(logs)."""
-    top = float(logs.max())
-    return top + float(np.log(np.exp(logs - top).sum()))
-
-
-def _weigh_losses(s: Any, gone: Flags, unknown: Sequence[int]) -> None:
+def _weigh_losses(weights: Weights, losses: Vector, gone: Flags, unknown: Sequence[int]) -> None:
     """w <- exp(-step losses), with the step that the weights were made with; the losses of what was `gone` are new."""
-    k = int(np.argmax(np.where(gone, -1.0, s.losses)))
-    if s.losses[k] > 0:
-        rate, log = s.weights.log[k] / s.losses[k], s.weights.log
-        log[:] = np.maximum(rate * s.losses, HIDDEN)
+    k = int(np.argmax(np.where(gone, -1.0, losses)))
+    if losses[k] > 0:
+        rate, log = weights.log[k] / losses[k], weights.log
+        log[:] = np.maximum(rate * losses, HIDDEN)
         _fade(log, gone, unknown)
-        s.losses[list(unknown)] = log[list(unknown)] / rate
-        weigh(s.weights)
+        losses[list(unknown)] = log[list(unknown)] / rate
+        weigh(weights)

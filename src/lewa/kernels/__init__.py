@@ -4,6 +4,7 @@ from lewa.kernels.algebra import dot, means, observe, play_largest, positive, to
 from lewa.kernels.budget_statistics import (
     CENT,
     BudgetStatistics,
+    hide_actions,
     no_statistics,
     play_densest,
     play_least_drawn,
@@ -58,8 +59,8 @@ from lewa.kernels.projection import (
     temper,
 )
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, plain_uniform, toss, uniform
-from lewa.kernels.records import comparable, field_types, flat, leaves, state_type
-from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
+from lewa.kernels.records import annotated_types, comparable, field_types, flat, leaves, state_type
+from lewa.kernels.ridge import Ridge, add_features, add_target, fade, move_target, no_ridge, ridge_mean, whiten
 from lewa.kernels.row_sums import sum_rows
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.tilting import Tilt, no_tilt, rest
@@ -115,6 +116,7 @@ __all__ = [
     "adahedge_weights",
     "add_features",
     "add_target",
+    "annotated_types",
     "anytime_dual_step",
     "anytime_dual_step_one",
     "book",
@@ -151,6 +153,7 @@ __all__ = [
     "grow_normalhedge",
     "grow_one",
     "grow_priced",
+    "hide_actions",
     "hold_share",
     "ix_loss",
     "keep_shares",
@@ -167,6 +170,7 @@ __all__ = [
     "mix",
     "mix_advice",
     "mix_one",
+    "move_target",
     "no_forecasts",
     "no_program",
     "no_ridge",

@@ -11,10 +11,12 @@ import numpy as np
 from lewa.kernels.algebra import play_largest
 from lewa.kernels.jit import rule
 from lewa.kernels.records import comparable
+from lewa.kernels.roles import ConstraintMeans, CostTotals, Counts, PerAction, Scores, Totals
 from lewa.types import Matrix, Vector
 
 LEAST = 1e-6  # of a cost: what costs nothing has no density
 CENT = 1e-9  # what a budget may lack for rounding: what it would just afford is affordable
+FAR = 1e9  # a reward below, and a cost above, all others
 SCARCE = 1e-9  # of 1 - c0: a floor of 1 leaves no budget at all
 
 
@@ -22,18 +24,24 @@ SCARCE = 1e-9  # of 1 - c0: a floor of 1 leaves no budget at all
 class BudgetStatistics(NamedTuple):
     """The observations of each action, and the total spending."""
 
-    drawn: Vector  # (K,)    N
-    reward: Vector  # (K,)    the mean of what it earned
-    cost: Vector  # (K,)    max_j (1 - mean of c_j)/(1 - c0_j), at least LEAST; 1 of an action never drawn
-    kept: Matrix  # (m, K)  the mean of c
-    spent: Vector  # (m,)    the sum of 1 - c, over all actions
-    used: Vector  # (1,)    max_j spent_j/(1 - c0_j): so many of the T rounds are paid for
+    drawn: Counts  # (K,)    N
+    reward: PerAction[Vector]  # (K,)    the mean of what it earned
+    cost: Scores[Vector]  # (K,)    max_j (1 - mean of c_j)/(1 - c0_j), at least LEAST; 1 of an action never drawn
+    kept: ConstraintMeans[Matrix]  # (m, K)  the mean of c
+    spent: CostTotals  # (m,)    the sum of 1 - c, over all actions
+    used: Totals[Vector]  # (1,)    max_j spent_j/(1 - c0_j): so many of the T rounds are paid for
 
 
 def no_statistics(actions: int, constraints: int) -> BudgetStatistics:
     """Return the statistics before the first round: nothing seen, nothing spent."""
     K, m = actions, constraints
     return BudgetStatistics(np.zeros(K), np.zeros(K), np.ones(K), np.zeros((m, K)), np.zeros(m), np.zeros(1))
+
+
+def hide_actions(book: BudgetStatistics, gone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> None:
+    """Let some actions earn nothing and cost more than there is, until the statistics are put back."""
+    book.drawn[gone] = book.drawn.max() + 1
+    book.reward[gone], book.cost[gone] = -FAR, FAR
 
 
 @rule

@@ -13,6 +13,7 @@ import numpy as np
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
 from lewa.kernels.records import comparable
+from lewa.kernels.roles import CostDifferences, CostForecasts, PerAction, Scores
 from lewa.types import Matrix, Vector
 
 PRIOR = 0.1  # the weight of the prior of the longest memory, in answers
@@ -22,12 +23,12 @@ PRIOR = 0.1  # the weight of the prior of the longest memory, in answers
 class Forecasts(NamedTuple):
     """N memories of 1 + m targets (the reward, then a cost per constraint) for each action."""
 
-    counts: Matrix  # (N, K)        answers, discounted
-    sums: Matrix  # (N (1+m), K)  of y - prior, discounted: row i (1+m) + o
-    evidence: Matrix  # (N, K)        logarithm of each memory's weight, less the largest; with one more forecast (N+1, K)
-    weight: Matrix  # (N, K)        or (N+1, K)
-    share: Matrix  # (N, K)        of each sum in the forecast: sum_i W_i mean_i = sum_i share_i sums_i
-    mean: Matrix  # (1+m, K)      this sum, and W times what stands beside the memories: the forecast, less the prior
+    counts: PerAction[Matrix]  # (N, K)        answers, discounted
+    sums: CostDifferences[Matrix]  # (N (1+m), K)  of y - prior, discounted: row i (1+m) + o
+    evidence: Scores[Matrix]  # (N, K)        ln of each memory's weight, less the largest; with one more forecast (N+1, K)
+    weight: Scores[Matrix]  # (N, K)        or (N+1, K)
+    share: Scores[Matrix]  # (N, K)        of each sum in the forecast: sum_i W_i mean_i = sum_i share_i sums_i
+    mean: CostForecasts[Matrix]  # (1+m, K)      this sum, and W times what stands beside the memories: forecast less prior
 
 
 def no_forecasts(memories: int, targets: int, actions: int, further: int = 0) -> Forecasts:

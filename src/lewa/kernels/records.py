@@ -15,12 +15,17 @@ T = TypeVar("T")
 
 def field_types(kind: type) -> dict[str, Any]:
     """Return the fields of a dataclass or a named tuple, and the type of each."""
-    return _field_types(kind)
+    return _field_types(kind, extras=False)
+
+
+def annotated_types(kind: type) -> dict[str, Any]:
+    """Return the same with the roles of the fields: `Annotated` types."""
+    return _field_types(kind, extras=True)
 
 
 @cache
-def _field_types(kind: Any) -> dict[str, Any]:
-    hints = annotations(kind, kind.__name__)
+def _field_types(kind: Any, extras: bool) -> dict[str, Any]:
+    hints = annotations(kind, kind.__name__, extras)
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
     if missing := [name for name in names if name not in hints]:
         raise ValueError(f"{kind.__name__} must annotate the types of its fields; {', '.join(missing)} has none")

@@ -13,6 +13,7 @@ import numpy as np
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import exact, routine, rule
 from lewa.kernels.records import comparable
+from lewa.kernels.roles import PerAction, Scratch, Targets, Totals
 from lewa.types import Matrix, Vector
 
 FADE = 64  # answers between two times at which the past is discounted
@@ -22,11 +23,11 @@ FADE = 64  # answers between two times at which the past is discounted
 class Ridge(NamedTuple):
     """K actions, 1 + m targets (the reward, then a cost per constraint), d features; d = 0 for a learner without any."""
 
-    factor: Matrix  # (K, d d)      L, lower triangular, column by column: entry (i, j) is at j d + i
-    sums: Matrix  # (K (1+m), d)  b
-    solved: Matrix  # (K (1+m), d)  L^-1 b
-    whitened: Matrix  # (K, d)        L^-1 x of the features looked at last
-    answers: Vector  # (1,)          since the past was last discounted
+    factor: PerAction[Matrix]  # (K, d d)      L, lower triangular, column by column: entry (i, j) is at j d + i
+    sums: Targets[Matrix]  # (K (1+m), d)  b
+    solved: Targets[Matrix]  # (K (1+m), d)  L^-1 b
+    whitened: Scratch[Matrix]  # (K, d)        L^-1 x of the features looked at last
+    answers: Totals[Vector]  # (1,)          since the past was last discounted
 
 
 def no_ridge(rho: Vector, targets: int, actions: int) -> Ridge:
@@ -39,6 +40,26 @@ def no_ridge(rho: Vector, targets: int, actions: int) -> Ridge:
         np.zeros((actions, d)),
         np.zeros(1),
     )
+
+
+def move_target(ridge: Ridge, rho: Vector, target: int, targets: int, change: tuple[float, float]) -> None:
+    """Let every answer so far have a y + b in place of y at this target; the first feature must be the constant.
+
+    Parameters
+    ----------
+    ridge, rho
+        The regressions, and their penalties.
+    target, targets
+        The index of the target, and how many there are.
+    change
+        a and b.
+    """
+    d, (a, b) = rho.size, change
+    for k, factor in enumerate(ridge.factor):
+        row = k * targets + target
+        features = factor[:d] * factor[0] - rho[0] * np.eye(d)[0]  # A e - rho e, the sum of x 1
+        ridge.sums[row] = a * ridge.sums[row] + b * features
+        ridge.solved[row] = np.linalg.solve(np.tril(factor.reshape(d, d).T), ridge.sums[row])
 
 
 @routine

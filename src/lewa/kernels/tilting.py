@@ -28,6 +28,7 @@ from lewa.kernels.exponential import exp
 from lewa.kernels.jit import or_plain, routine, rule
 from lewa.kernels.one_line import COARSE, EMPTY, EXACT, NEAR, root, tilt_exponent
 from lewa.kernels.records import comparable
+from lewa.kernels.roles import Prices, Scratch
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
 from lewa.types import Matrix, Vector
 
@@ -41,10 +42,10 @@ DAMP = 1e-15  # beside the largest covariance, a thousand times more whenever a 
 class Tilt(NamedTuple):
     """How far the weights were tilted for each line, and the room that it takes to find out: few arrays compile fast."""
 
-    theta: Vector  # (m,)
-    lines: Matrix  # (4 + 2m, m)  rows by the names below; then the lines' covariance under p, and its Cholesky factor, both
-    # as lower triangles: their upper right corners hold what all projections so far left (see `rest`)
-    actions: Matrix  # (2, K)  logarithms of tilted weights, and the lines in the direction of a step; for one line nothing
+    theta: Prices[Vector]  # (m,)
+    lines: Scratch[Matrix]  # (4 + 2m, m)  rows by the names below; then the lines' covariance under p, and its Cholesky
+    # factor, both as lower triangles: their upper right corners hold what all projections so far left (see `rest`)
+    actions: Scratch[Matrix]  # (2, K)  ln of tilted weights, and the lines in the direction of a step; for one line nothing
 
 
 BEFORE, STEP, ABOVE, FREE, SPREAD = 0, 1, 2, 3, 4  # theta before a step, the step, p.c - least, 1 where it may change; H

@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, comparable, grow_adahedge, normalize_adahedge
+from lewa.kernels.roles import Scratch
 from lewa.learners.base import Learner, check_problem
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
@@ -16,7 +17,7 @@ from lewa.types import Vector
 @comparable
 class AdaHedgeState(NamedTuple):
     weights: AdaHedgeWeights  # G and Delta
-    price: Vector  # (0,)  no constraint has one
+    price: Scratch[Vector]  # (0,)  no constraint has one
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, anytime_dual_step, comparable, draw, normalize, ones, priced_loss, set_weights
+from lewa.kernels.roles import Clock, Losses, Multiplier
 from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import bandit
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,9 +18,9 @@ from lewa.types import Vector
 @comparable
 class AnytimeBanditLewaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda
-    losses: Vector  # (K,)    the estimated losses added up
-    clock: Vector  # (1,)    t, the rounds answered
+    multiplier: Multiplier  # (m,)    lambda
+    losses: Losses  # (K,)    the estimated losses added up
+    clock: Clock  # (1,)    t, the rounds answered
 
 
 @dataclass(frozen=True)

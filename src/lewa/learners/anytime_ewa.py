@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import LazyWeights, comparable, grow_lazy, lazy_weights, normalize_lazy
+from lewa.kernels.roles import Clock, Scratch
 from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,8 +18,8 @@ from lewa.types import Vector
 @comparable
 class AnytimeEwaState(NamedTuple):
     gains: LazyWeights  # G, and w
-    price: Vector  # (0,)  no constraint has one
-    clock: Vector  # (1,)  t, the rounds seen
+    price: Scratch[Vector]  # (0,)  no constraint has one
+    clock: Clock  # (1,)  t, the rounds seen
 
 
 @dataclass(frozen=True)

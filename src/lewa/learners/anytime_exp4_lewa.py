@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, anytime_dual_step, comparable, mix_advice, ones, priced_loss, set_weights
+from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier, OfPolicies
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.learners.exp4_lewa import check_policies
 from lewa.theory import contexts
@@ -18,12 +19,12 @@ from lewa.validation import as_count
 
 @comparable
 class AnytimeExp4LewaState(NamedTuple):
-    answers: Vector  # (K,)  of each action
-    weights: Weights  # w, of the K constant policies, then of the user's
-    multiplier: Vector  # (m,)  lambda
-    losses: Vector  # (N,)  Lhat, the estimated losses added up
-    clock: Vector  # (1,)  t, the rounds answered
-    features: Vector  # (P K,)  xi, the advice of the round at hand
+    answers: Counts  # (K,)  of each action
+    weights: OfPolicies[Weights]  # w, of the K constant policies, then of the user's
+    multiplier: Multiplier  # (m,)  lambda
+    losses: Losses  # (N,)  Lhat, the estimated losses added up
+    clock: Clock  # (1,)  t, the rounds answered
+    features: Features  # (P K,)  xi, the advice of the round at hand
 
 
 @dataclass(frozen=True)

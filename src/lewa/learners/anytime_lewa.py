@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import LazyWeights, anytime_dual_step, comparable, grow_lazy, lazy_weights, normalize_lazy
+from lewa.kernels.roles import Clock, Multiplier
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,8 +18,8 @@ from lewa.types import Vector
 @comparable
 class AnytimeLewaState(NamedTuple):
     gains: LazyWeights  # G, and w
-    multiplier: Vector  # (m,)  lambda
-    clock: Vector  # (1,)  t, the rounds seen
+    multiplier: Multiplier  # (m,)  lambda
+    clock: Clock  # (1,)  t, the rounds seen
 
 
 @dataclass(frozen=True)

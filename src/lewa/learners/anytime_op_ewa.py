@@ -21,22 +21,23 @@ from lewa.kernels import (
     temper,
     update_means,
 )
+from lewa.kernels.roles import Clock, Least, Lines, Multiplier
 from lewa.learners.anytime_ewa import AnytimeEwa
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
 from lewa.learners.op_ewa import check_bonus, check_corruption
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 
 
 @comparable
 class AnytimeOpEwaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    mean: Matrix  # (m, K)  cbar
-    least: Vector  # (m,)    what the play had to meet of cbar
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    mean: Lines  # (m, K)  cbar
+    least: Least  # (m,)    what the play had to meet of cbar
     tilt: Tilt  # eta_{t+1} lambda, and its working memory
-    clock: Vector  # (1,)    t, the rounds seen
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,14 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import (
-    Ridge,
-    add_features,
-    add_target,
-    anytime_dual_step_one,
-    comparable,
-    no_ridge,
-    weigh_gaps,
-    whiten,
-)
+from lewa.kernels import Ridge, add_features, add_target, anytime_dual_step_one, comparable, no_ridge, weigh_gaps, whiten
+from lewa.kernels.roles import Available, Clock, Features, Multiplier
 from lewa.learners.base import LARGEST, check_problem, require
 from lewa.learners.known_constraints import KnownConstraints, as_known, forecast_known, foretell
+from lewa.learners.parameters import Known
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 from lewa.validation import as_count
 
 USUAL_ROUNDS = 100_000  # at which gamma is best; the bound grows by less than ln T beside sqrt(T)
@@ -29,10 +22,10 @@ USUAL_ROUNDS = 100_000  # at which gamma is best; the bound grows by less than l
 
 @comparable
 class AnytimeProvedSquareCbLewaState(NamedTuple):
-    available: Vector  # (K,)  1, or 0 for an action that cannot be drawn now
-    multiplier: Vector  # (m,)  lambda
-    clock: Vector  # (1,)  the rounds answered
-    features: Vector  # (d,)  x, of the round at hand
+    available: Available  # (K,)  1, or 0 for an action that cannot be drawn now
+    multiplier: Multiplier  # (m,)  lambda
+    clock: Clock  # (1,)  the rounds answered
+    features: Features  # (d,)  x, of the round at hand
     ridge: Ridge  # of the reward and of every constraint, less 1/2
 
 
@@ -70,7 +63,7 @@ class AnytimeProvedSquareCbLewa(KnownConstraints):
 
     sharpness: float
     delta: Vector
-    known: Matrix
+    known: Known
     ridge: Vector
     floor: Vector
 

@@ -22,6 +22,7 @@ from lewa.kernels import (
     shrink_one,
     update_mean_of,
 )
+from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem
 from lewa.learners.explore_then_project import check_explore
@@ -33,12 +34,12 @@ from lewa.types import Matrix, Vector
 @comparable
 class BanditEpochProjectState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    drawn: Vector  # (K,)    N
-    mean: Matrix  # (m, K)  the mean of the observations of each action
-    upper: Matrix  # (m, K)  u
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    drawn: Counts  # (K,)    N
+    mean: ConstraintMeans[Matrix]  # (m, K)  the mean of the observations of each action
+    upper: Bounds  # (m, K)  u
     tilt: Tilt  # eta lambda, and its working memory
-    clock: Vector  # (2,)    l, the epoch, and the rounds answered in it
+    clock: Clock  # (2,)    l, the epoch, and the rounds answered in it
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class BanditEpochProject(Learner):
     level: float
     optimism: float
     floor: Vector
+
+    keeps_shares = False
 
     @classmethod
     def tuned(

@@ -21,6 +21,7 @@ from lewa.kernels import (
     shrink_one,
     update_mean_of,
 )
+from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem
 from lewa.learners.explore_then_project import check_explore, explored_rounds
@@ -32,12 +33,12 @@ from lewa.types import Matrix, Vector
 @comparable
 class BanditExploreThenProjectState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    drawn: Vector  # (K,)    N, of the rounds explored
-    mean: Matrix  # (m, K)  the mean of the observations of each action in them
-    upper: Matrix  # (m, K)  u
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    drawn: Counts  # (K,)    N, of the rounds explored
+    mean: ConstraintMeans[Matrix]  # (m, K)  the mean of the observations of each action in them
+    upper: Bounds  # (m, K)  u
     tilt: Tilt  # eta lambda, and its working memory
-    clock: Vector  # (1,)    t, the rounds answered
+    clock: Clock  # (1,)    t, the rounds answered
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class BanditExploreThenProject(Learner):
     level: float
     optimism: float
     floor: Vector
+
+    keeps_shares = False
 
     @classmethod
     def tuned(

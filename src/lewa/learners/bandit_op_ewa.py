@@ -22,6 +22,7 @@ from lewa.kernels import (
     shrink_one,
     update_mean_of,
 )
+from lewa.kernels.roles import Bounds, ConstraintMeans, Counts, Multiplier
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
 from lewa.learners.op_ewa import check_bonus, check_corruption
 from lewa.theory import bandit, projected
@@ -32,10 +33,10 @@ from lewa.types import Matrix, Vector
 @comparable
 class BanditOpEwaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    drawn: Vector  # (K,)    N
-    mean: Matrix  # (m, K)  the mean of the observations of each action
-    upper: Matrix  # (m, K)  u
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    drawn: Counts  # (K,)    N
+    mean: ConstraintMeans[Matrix]  # (m, K)  the mean of the observations of each action
+    upper: Bounds  # (m, K)  u
     tilt: Tilt  # eta lambda, and its working memory
 
 

@@ -8,21 +8,23 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import comparable, positive, rule, weigh_gaps
+from lewa.kernels.roles import Gains, Multiplier, Play, Scratch, Totals
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Vector
 
 CLOCK, GAP = 0, 1  # places in `totals`
+HALVINGS = 100
 
 
 @comparable
 class BanditQState(NamedTuple):
-    leader: Vector  # (K,)  q
-    multiplier: Vector  # (m,)  lambda = Q/V
-    gain: Vector  # (K,)  G, the sum of the estimated gains
-    totals: Vector  # (2,)  t; S, 1 and the sum of the mixability gaps
-    room: Vector  # (K,)  for the next leader at the old step
+    leader: Play[Vector]  # (K,)  q
+    multiplier: Multiplier  # (m,)  lambda = Q/V
+    gain: Gains  # (K,)  G, the sum of the estimated gains
+    totals: Totals[Vector]  # (2,)  t; S, 1 and the sum of the mixability gaps
+    room: Scratch[Vector]  # (K,)  for the next leader at the old step
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,18 @@ class BanditQ(Learner):
         for k in range(K):
             s.leader[k] = s.gain[k]
         weigh_gaps(s.leader, K / s.totals[GAP])  # argmax q.G + sum ln q/eta
+
+    def enter(self, s: BanditQState, share: float) -> None:
+        """Give the new action the gain for its share: q_k = 1/(eta (nu - G_k)), where nu makes q sum to 1."""
+        eta, gain = s.leader.size / s.totals[GAP], s.gain[:-1]
+        low, high = float(gain.max()), float(gain.max()) + gain.size / (eta * (1 - share))
+        for _ in range(HALVINGS):
+            nu = (low + high) / 2
+            with np.errstate(divide="ignore"):
+                low, high = (nu, high) if (1 / (eta * (nu - gain))).sum() > 1 - share else (low, nu)
+        s.gain[-1] = high - 1 / (eta * share)
+        s.leader[:] = 1 / (eta * (high - s.gain))
+        s.leader[:] /= s.leader.sum()
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return (none("BanditQ", rivals.BANDIT_Q),)

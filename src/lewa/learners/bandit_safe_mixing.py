@@ -22,8 +22,10 @@ from lewa.kernels import (
     shrink_one,
     update_mean_of,
 )
+from lewa.kernels.roles import Bounds, ConstraintMeans, Counts, Multiplier, Scores, Totals
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import check_epsilon, check_positive, check_problem
+from lewa.learners.parameters import SpecialAction
 from lewa.learners.safe_mixing import UNKNOWN, WithSafeAction, check_safe
 from lewa.theory import bandit, projected
 from lewa.theory.guarantees import Guarantee, Setting
@@ -33,13 +35,13 @@ from lewa.types import Matrix, Vector
 @comparable
 class BanditSafeMixingState(NamedTuple):
     weights: Weights  # w, of x
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    drawn: Vector  # (K,)    N
-    mean: Matrix  # (m, K)  the mean of the observations of each action
-    upper: Matrix  # (m, K)  u
-    lower: Matrix  # (m, K)  v
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    drawn: Counts  # (K,)    N
+    mean: ConstraintMeans[Matrix]  # (m, K)  the mean of the observations of each action
+    upper: Bounds  # (m, K)  u
+    lower: Scores[Matrix]  # (m, K)  v
     tilt: Tilt  # eta lambda, and its working memory
-    safety: Vector  # (1,)    sigma, the share of the safe action
+    safety: Totals[Vector]  # (1,)    sigma, the share of the safe action
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class BanditSafeMixing(WithSafeAction):
 
     eta: float
     level: float
-    safe: float
+    safe: SpecialAction
     margin: float
     floor: Vector
 

@@ -1,6 +1,7 @@
 """The base class of learners, and checks of their parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property, wraps
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -9,11 +10,14 @@ import numpy as np
 
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import field_types
+from lewa.kernels.roles import CHARGED, Rescaling, array_with, rescale
+from lewa.learners.parameters import NewAction, Parameter, parameter_roles
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, checked
 from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, as_real, in_unit, short_repr
 
+ENTRY = 0.02  # the share to which an unknown action falls while it is missing
 Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 LARGEST_ENTROPY = 1e300  # of a play whose probabilities are unknown
@@ -30,7 +34,8 @@ class Learner:
     """The base class of learners. A learner is a frozen dataclass of hyperparameters: floats, vectors, and the floor.
 
     A learner defines `tuned`, `start`, `play`, `learn`, `guarantees`, and `check` if its parameters obey laws. Its state is
-    a named tuple of arrays; `play` and `learn` work on it in place, and its first array has one entry per action.
+    a named tuple of arrays; `play` and `learn` work on it in place, and its first array has one entry per action. Each array
+    is annotated with its role, of `lewa.kernels.roles`: what it is when an action is added or missing, or units change.
 
     The annotation of `seen` in `learn` is the feedback of the learner, `Full` or `Bandit`. A bandit learner that can draw
     without computing its whole play also has `choose(s, u) -> (action, propensity)`; one without it is dense: its `learn`
@@ -51,6 +56,8 @@ class Learner:
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play
     proved_with_masks: ClassVar[bool] = False  # whether its bounds hold if actions are missing, see `MISSING`
     proved_with_shares: ClassVar[bool] = False  # whether they hold if shares are added to its play, see `SHARES`
+    keeps_shares: ClassVar[bool] = True  # False: its play is made of statistics, or it restarts, and shares may jump
+    restarts: ClassVar[bool] = False  # whether its state is reset to the start now and then
     quotes_prices: ClassVar[bool] = False  # whether it charges its prices at the draw, and not a forecast of the costs
 
     def __init_subclass__(cls) -> None:
@@ -192,10 +199,27 @@ class Learner:
         """Return a bound on the shortfall of the answers learned so far that holds on every path, if the state has one."""
         return None
 
-    def hold_back(self, s: Any, play: Vector, unknown: Sequence[int]) -> None:
-        """Lower what is hoped of unknown actions while they are not there, so that they return without the traffic.
+    def hold_back(self, s: Any, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
+        """Lower the forecasts of unknown actions while they are missing, so that they do not return with all the traffic.
 
-        A learner that knows masks and is curious of what it does not know does so. `play` is that of the others.
+        A learner that prefers unknown actions does so.
+
+        Parameters
+        ----------
+        s
+            The state.
+        there
+            (K,) 1 for an action that was there, 0 for one that was missing.
+        play
+            (K,) The play over those that were there.
+        unknown
+            The missing actions without any answer.
+        """
+
+    def enter(self, s: Any, share: float) -> None:
+        """Change a state to which an action was added, the last, so that it has this share of the play.
+
+        Roles do so for weights, losses and gains, and for arrays of plays. A learner with another rule does it here.
         """
 
     @property
@@ -218,15 +242,20 @@ class Learner:
         return Ewa(self.parameters["eta"], self.floor)
 
     def relabelled(self, order: Sequence[int]) -> Self:
-        """Return the learner after renaming action order[k] to k; it differs only if some action is special."""
-        return self
+        """Return the learner after renaming action order[k] to k: its parameters of each action, by their roles."""
+        return self._with_parameters(lambda role, value: role.reorder(value, order))
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
         """Return the learner with one more action, the last, which is like action `like` or has these expected values.
 
         `expected` has the reward at 0 and the constraints from 1 on, if they are known.
         """
-        return self
+        return self._with_parameters(lambda role, value: role.extend(value, self.floor, NewAction(like, expected)))
+
+    def _with_parameters(self, change: Callable[[Parameter[Any], Any], object]) -> Self:
+        """Return the learner with the parameters that have a role changed."""
+        roles = parameter_roles(type(self))
+        return self.replace(**{name: change(role, self.parameters[name]) for name, role in roles.items()}) if roles else self
 
     def with_floor(self, s: Any, floor: object) -> tuple[Self, Any]:
         """Return the learner and its state with another floor from now on."""
@@ -235,7 +264,7 @@ class Learner:
     def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
         """Return the learner and its state after a cost z = 1 - c is rescaled to ratio z + shift.
 
-        A multiplier is a price per unit of the cost.
+        The roles of its arrays and of its parameters say what changes: a multiplier is a price per unit of the cost.
 
         Parameters
         ----------
@@ -246,10 +275,12 @@ class Learner:
         ratio, shift
             The new cost is ratio z + shift.
         """
-        if hasattr(s, "multiplier"):
-            s = s._replace(multiplier=np.array(s.multiplier))
-            s.multiplier[j] /= ratio
-        return self, s
+        state, units = deepcopy(s), Rescaling(j, ratio, shift)
+        rescale(state, self.floor.size, units)
+        charged = array_with(state, CHARGED)
+        if charged is not None:
+            self.rescale_charged(charged, j, ratio, shift)
+        return self._with_parameters(lambda role, value: role.rescale(value, self.floor, units)), state
 
     def rescale_charged(self, charged: Vector, j: int, ratio: float, shift: float) -> None:
         """Write what was charged at a draw in the units of `rescaled`, in place.

@@ -19,6 +19,7 @@ class Budgeted(Learner):
 
     rounds: float
     name: ClassVar[str]  # for a guarantee's source
+    keeps_shares = False
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:

@@ -11,6 +11,7 @@ import numpy as np
 from lewa.feedback import Bandit, Full
 from lewa.kernels import compiled_form, field_types, flat, restore, state_type
 from lewa.kernels import dispatch as rule
+from lewa.kernels.roles import Fresh, Totals
 from lewa.learners.base import Learner, check_epsilon, check_problem, require
 from lewa.learners.ewa import Ewa
 from lewa.learners.wrapper import Wrapper
@@ -51,6 +52,7 @@ class Doubling(Wrapper):
 
     length: Vector  # (epochs,)  the rounds of each epoch
 
+    restarts = True
     ending = "restarted in epochs of doubling length"
 
     @classmethod
@@ -65,7 +67,7 @@ class Doubling(Wrapper):
 
     @classmethod
     def state_around(cls) -> dict[str, object]:
-        return {"epoch": Vector, "fresh": Vector}  # (2,) the epoch, and its rounds so far; the numbers of a new state
+        return {"epoch": Totals[Vector], "fresh": Fresh[Vector]}  # (2,) the epoch, its rounds so far; the numbers of a start
 
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
@@ -143,6 +145,9 @@ class Doubling(Wrapper):
     def at(self, epoch: int) -> Learner:
         """Return the learner of an epoch, counted from 0."""
         return self._epochs[epoch]
+
+    def inner_at(self, s: Any) -> Learner:
+        return self.at(int(s.epoch[0]))
 
     @cached_property
     def _epochs(self) -> list[Learner]:

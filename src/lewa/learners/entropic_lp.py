@@ -8,20 +8,21 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Tilt, Weights, comparable, no_tilt, normalize, ones, prices, project, set_weights, update_means
+from lewa.kernels.roles import Clock, Lines, Multiplier, PerAction
 from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 
 
 @comparable
 class EntropicLpState(NamedTuple):
     weights: Weights  # exp(eta G), tilted
-    multiplier: Vector  # (m,)    lambda, the price of each floor
-    gains: Vector  # (K,)    G
-    mean: Matrix  # (m, K)  cbar
+    multiplier: Multiplier  # (m,)    lambda, the price of each floor
+    gains: PerAction[Vector]  # (K,)    G
+    mean: Lines  # (m, K)  cbar
     tilt: Tilt  # eta lambda, and its working memory
-    clock: Vector  # (1,)    t, the rounds seen
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class EntropicLp(Learner):
 
     eta: float
     floor: Vector
+
+    keeps_shares = False
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, estimate_gains, grow, mix, ones
+from lewa.kernels.roles import Scratch
 from lewa.learners.base import Learner, check_epsilon, check_gamma, check_positive, check_problem, log_actions
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,7 +18,7 @@ from lewa.types import Vector
 @comparable
 class Exp3PState(NamedTuple):
     weights: Weights  # w
-    gain: Vector  # (K,)  rhat + bonus/p of the last round
+    gain: Scratch[Vector]  # (K,)  rhat + bonus/p of the last round
 
 
 @dataclass(frozen=True)

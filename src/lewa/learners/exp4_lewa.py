@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, dual_step, ix_loss, mix_advice, ones, priced_loss, rule, shrink_one, total
+from lewa.kernels.roles import Counts, Features, Multiplier, OfPolicies
 from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_problem, require
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,10 +18,10 @@ from lewa.validation import LARGEST_WHOLE, as_count
 
 @comparable
 class Exp4LewaState(NamedTuple):
-    answers: Vector  # (K,)  of each action
-    weights: Weights  # w, of the K constant policies, then of the user's
-    multiplier: Vector  # (m,)  lambda
-    features: Vector  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
+    answers: Counts  # (K,)  of each action
+    weights: OfPolicies[Weights]  # w, of the K constant policies, then of the user's
+    multiplier: Multiplier  # (m,)  lambda
+    features: Features  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
 
 
 @dataclass(frozen=True)

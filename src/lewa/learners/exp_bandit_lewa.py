@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, draw, exp, normalize, ones, set_weights
+from lewa.kernels.roles import Losses, Totals
 from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import adversarial
 from lewa.theory.adversarial import STEEPEST
@@ -18,9 +19,9 @@ from lewa.types import Vector
 @comparable
 class ExpBanditLewaState(NamedTuple):
     weights: Weights  # w
-    losses: Vector  # (K,)  Lhat, the estimated losses added up
-    missed: Vector  # (1,)  Q
-    scale: Vector  # (1,)  n
+    losses: Losses  # (K,)  Lhat, the estimated losses added up
+    missed: Totals[Vector]  # (1,)  Q
+    scale: Totals[Vector]  # (1,)  n
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, comparable, exp, grow_adahedge, normalize_adahedge
+from lewa.kernels.roles import Scratch, Totals
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.theory import adversarial
 from lewa.theory.adversarial import STEEPEST
@@ -17,8 +18,8 @@ from lewa.types import Vector
 @comparable
 class ExpLewaState(NamedTuple):
     weights: AdaHedgeWeights  # G and Delta
-    charge: Vector  # (m,)  what the price was in the last round: Phi'(Q) for the floor missed most, or 0
-    missed: Vector  # (1,)  Q
+    charge: Scratch[Vector]  # (m,)  what the price was in the last round: Phi'(Q) for the floor missed most, or 0
+    missed: Totals[Vector]  # (1,)  Q
 
 
 @dataclass(frozen=True)

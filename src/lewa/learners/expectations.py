@@ -1,7 +1,5 @@
 """The expected values of each action before any observation, as a parameter of learners that start from them."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from lewa.learners.base import require
@@ -49,28 +47,6 @@ def check_columns(prior: Matrix, actions: int) -> None:
     require(prior.shape[1] in (0, actions), law, actions=actions, prior=prior.shape)
 
 
-def reordered(prior: Matrix, order: Sequence[int]) -> Matrix:
-    """Return the prior after renaming action order[k] to k."""
-    return prior[:, list(order)] if prior.size else prior
-
-
-def with_action(prior: Matrix, floor: Vector, like: int | None, expected: Mapping[int, float]) -> Matrix:
-    """Return the prior with one more action, the last one; an empty one stays empty."""
-    if not prior.size:
-        return prior
-    column = np.concatenate([[0.5], 1 - floor]) if like is None else prior[:, like].copy()
-    for o, x in expected.items():
-        column[o] = x if o == 0 else 1 - x
-    return np.column_stack([prior, column])
-
-
-def in_new_units(prior: Matrix, j: int, ratio: float, shift: float) -> Matrix:
-    """Return the prior after a cost z of constraint j is rescaled to ratio z + shift."""
-    changed = prior.copy()
-    changed[1 + j] = np.maximum(ratio * changed[1 + j] + shift, 0.0)
-    return changed
-
-
 def reserved_means(means: object, reserve: float) -> Vector:
     """Return the expected constraints of each action, at which a decision counts, row by row; none if it does not."""
     require(as_real("reserve", reserve) in (0, 1), "reserve must be 0 or 1", reserve=reserve)
@@ -94,15 +70,3 @@ def check_reserves(reserves: Vector, floor: Vector) -> None:
     fits = reserves.ndim == 1 and reserves.size % floor.size == 0 and bool(((reserves >= 0) & (reserves <= 1)).all())
     law = f"reserves must be numbers in [0, 1], as many for each of {floor.size} constraints"
     require(fits, law, reserves=reserves.tolist())
-
-
-def with_reserve(reserves: Vector, floor: Vector, like: int | None, expected: Mapping[int, float]) -> Vector:
-    """Return the reserves with one more action, the last one; none stay none."""
-    if not reserves.size:
-        return reserves
-    rows = as_rows(reserves, floor)
-    column = floor.copy() if like is None else rows[:, like].copy()
-    for o, x in expected.items():
-        if o > 0:
-            column[o - 1] = min(max(x, 0.0), 1.0)
-    return np.column_stack([rows, column]).ravel()

@@ -20,20 +20,21 @@ from lewa.kernels import (
     project_or_relax,
     update_means,
 )
+from lewa.kernels.roles import Clock, Least, Lines, Multiplier
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions, require
 from lewa.theory import projected
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 
 
 @comparable
 class ExploreThenProjectState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    mean: Matrix  # (m, K)  of the rounds explored
-    least: Vector  # (m,)    what the play has to meet of it
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    mean: Lines  # (m, K)  of the rounds explored
+    least: Least  # (m,)    what the play has to meet of it
     tilt: Tilt  # eta lambda, and its working memory
-    clock: Vector  # (1,)    t, the rounds seen
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from lewa.kernels import (
     grow_fixed_share,
     normalize_fixed_share,
 )
+from lewa.kernels.roles import Multiplier
 from lewa.learners.base import Flags, PrimalDual, check_delay, check_epsilon, check_problem, log_actions, require
 from lewa.learners.lewa import late_steps
 from lewa.theory import delayed, delayed_probable, fixed_share
@@ -26,7 +27,7 @@ from lewa.types import Vector
 @comparable
 class FixedShareLewaState(NamedTuple):
     weights: FixedShareWeights  # w
-    multiplier: Vector  # (m,)  lambda
+    multiplier: Multiplier  # (m,)  lambda
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from lewa.kernels import (
     update_mean,
     update_means,
 )
+from lewa.kernels.roles import Clock, Lines, Multiplier, PerAction
 from lewa.learners.base import Learner, check_problem, require
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 
 SHARP = 1e7  # the linear program is solved to within ln K/SHARP; ties are played evenly
 
@@ -33,11 +34,11 @@ SHARP = 1e7  # the linear program is solved to within ln K/SHARP; ties are playe
 @comparable
 class ForecastLpState(NamedTuple):
     weights: Weights  # exp(SHARP rhat), tilted
-    multiplier: Vector  # (m,)    lambda, the price of each floor
-    reward: Vector  # (K,)    rhat
-    mean: Matrix  # (m, K)  chat
+    multiplier: Multiplier  # (m,)    lambda, the price of each floor
+    reward: PerAction[Vector]  # (K,)    rhat
+    mean: Lines  # (m, K)  chat
     tilt: Tilt  # SHARP lambda, and its working memory
-    clock: Vector  # (1,)    t, the rounds seen
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class ForecastLp(Learner):
 
     gain: float
     floor: Vector
+
+    keeps_shares = False
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gain: float = 0.0, means: object = None) -> Self:

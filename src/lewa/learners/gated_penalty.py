@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, grow_priced, normalize, ones, update_mean
+from lewa.kernels.roles import Clock, ConstraintMeans, Scratch
 from lewa.learners.penalty import PenaltyLearner
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Matrix, Vector
@@ -20,9 +21,9 @@ BROKEN = (
 @comparable
 class GatedPenaltyState(NamedTuple):
     weights: Weights  # w
-    charge: Vector  # (m,)    what the penalty was in the last round: lambda or 0
-    mean: Matrix  # (m, K)  cbar
-    clock: Vector  # (1,)    t, the rounds seen
+    charge: Scratch[Vector]  # (m,)    what the penalty was in the last round: lambda or 0
+    mean: ConstraintMeans[Matrix]  # (m, K)  cbar
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)

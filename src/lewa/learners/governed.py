@@ -1,14 +1,16 @@
 """Governed: any learner, with a safe action that is played while a debt would exceed its bound."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit, Full, feedback_kind
-from lewa.kernels import book, calls_for_safety, compiled_form, field_types, play_one, state_type
+from lewa.kernels import annotated_types, book, calls_for_safety, compiled_form, field_types, play_one, state_type
 from lewa.kernels import dispatch as rule
+from lewa.kernels.roles import Excess
 from lewa.learners.base import Learner, check_problem, per_constraint, require
+from lewa.learners.parameters import SpecialAction
 from lewa.learners.safe_mixing import UNKNOWN, check_safe
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import governed
@@ -50,7 +52,7 @@ class Governed(Wrapper):
     Reference: docs/theory_delay.md.
     """
 
-    safe: float
+    safe: SpecialAction
     margin: float
     debt: Vector
 
@@ -59,11 +61,11 @@ class Governed(Wrapper):
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
         require(not issubclass(kind, Governed), "a learner can have only one governor", learner=kind.__name__)
-        return {**field_types(kind), "safe": float, "margin": float, "debt": Vector}
+        return {**annotated_types(kind), "safe": SpecialAction, "margin": float, "debt": Vector}
 
     @classmethod
     def state_around(cls) -> dict[str, object]:
-        return {"governed_debt": Vector}  # (m,)  R
+        return {"governed_debt": Excess}  # (m,)  R
 
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
@@ -139,6 +141,9 @@ class Governed(Wrapper):
         """Return the inner learner."""
         return self.kind(**{name: self.parameters[name] for name in field_types(self.kind)})
 
+    def inner_at(self, s: Any) -> Learner:
+        return self.inner()
+
     def check(self) -> None:
         """Check the inner learner, and that each bound lets it play at least once."""
         self.inner()
@@ -186,10 +191,6 @@ class Governed(Wrapper):
     def parent(self) -> Learner | None:
         """The parent of the inner learner: with floor 0 there is no debt."""
         return self.inner().parent
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        safe = float(list(order).index(int(self.safe))) if self.safe >= 0 else self.safe
-        return self.replace(**{**self.inner().relabelled(order).parameters, "safe": safe})
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         bandit = feedback_kind(self.kind).is_bandit

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, dual_step_one, estimate_gains, grow_priced, mix, ones, update_clipped_mean
+from lewa.kernels.roles import Clock, Estimates, Multiplier, Scratch
 from lewa.learners.base import PrimalDual, check_epsilon, check_gamma, check_positive, check_problem, log_actions
 from lewa.theory import paper
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,12 +18,12 @@ from lewa.types import Matrix, Vector
 @comparable
 class HpBanditLewaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda
-    gain: Vector  # (K,)    rhat + bonus/p of the last round
-    sums: Matrix  # (m, K)  chat_1 + ... + chat_t
-    estimate: Matrix  # (m, K)  ctilde
-    met: Vector  # (m,)    q.ctilde of the last round
-    clock: Vector  # (1,)    t, the rounds answered
+    multiplier: Multiplier  # (m,)    lambda
+    gain: Scratch[Vector]  # (K,)    rhat + bonus/p of the last round
+    sums: Estimates[Matrix]  # (m, K)  chat_1 + ... + chat_t
+    estimate: Scratch[Matrix]  # (m, K)  ctilde
+    met: Scratch[Vector]  # (m,)    q.ctilde of the last round
+    clock: Clock  # (1,)    t, the rounds answered
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, dual_step_one, mix, ones, refresh, set_one
+from lewa.kernels.roles import Clock, Estimates, Multiplier
 from lewa.learners.base import Learner, check_epsilon, check_gamma, check_positive, check_problem, require
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Matrix, Vector
@@ -16,9 +17,9 @@ from lewa.types import Matrix, Vector
 @comparable
 class PrintedHpBanditLewaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda
-    sums: Matrix  # (m, K)  chat_1 + ... + chat_t
-    clock: Vector  # (1,)    t, the rounds answered
+    multiplier: Multiplier  # (m,)    lambda
+    sums: Estimates[Matrix]  # (m, K)  chat_1 + ... + chat_t
+    clock: Clock  # (1,)    t, the rounds answered
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class PrintedHpBanditLewa(Learner):
     bonus: float
     radius: float
     floor: Vector
+
+    keeps_shares = False
 
     @classmethod
     def tuned(

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, dual_step_one, grow_priced, normalize, ones, update_mean
+from lewa.kernels.roles import Clock, ConstraintMeans, Multiplier, Scratch
 from lewa.learners.base import PrimalDual, Tuning, check_epsilon, check_positive, check_problem, check_tuning
 from lewa.learners.lewa import paper_steps, recommended_steps
 from lewa.theory import paper
@@ -18,10 +19,10 @@ from lewa.types import Matrix, Vector
 @comparable
 class HpLewaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda
-    mean: Matrix  # (m, K)  cbar
-    met: Vector  # (m,)    p.cbar of the last round
-    clock: Vector  # (1,)    t, the rounds seen
+    multiplier: Multiplier  # (m,)    lambda
+    mean: ConstraintMeans[Matrix]  # (m, K)  cbar
+    met: Scratch[Vector]  # (m,)    p.cbar of the last round
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Common parts of the learners with a theorem on features: constraints that are known before the draw, or learned."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from lewa.kernels import Ridge, ridge_mean, rule
+from lewa.kernels import Ridge, move_target, ridge_mean, rule
 from lewa.learners.base import Learner, check_positive, require
+from lewa.learners.parameters import Known
 from lewa.types import Matrix, Vector
 from lewa.validation import as_floats, in_unit, short_repr
 
@@ -15,12 +15,13 @@ class KnownConstraints(Learner):
     """A learner with regressions on features; some constraints may be known for every action before the draw."""
 
     sharpness: float
-    known: Matrix
+    known: Known
     ridge: Vector
 
     weighs_propensities = False
     reads_play = False
     proved_with_masks = True
+    keeps_shares = False
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -49,24 +50,11 @@ class KnownConstraints(Learner):
         require(self.known.shape[1] == K, "known must have one column per action", actions=K, known=self.known.shape)
         return K, m
 
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(known=self.known[:, list(order)])
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        new = np.full((self.floor.size, 1), -1.0)
-        for j in np.flatnonzero(self.unknown == 0).tolist():
-            is_known = 1 + j in expected or like is not None
-            require(is_known, "a new action needs its expected value of each known constraint", expected=dict(expected))
-            new[j] = expected[1 + j] if 1 + j in expected else self.known[j, like]
-        return self.replace(known=np.hstack([self.known, new]))
-
     def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
         learner, state = super().rescaled(s, j, ratio, shift)
-        if self.unknown[j]:
-            return learner, state
-        known = np.array(self.known)
-        known[j] = 1 - (ratio * (1 - known[j]) + shift)
-        return learner.replace(known=known), state
+        if self.unknown[j]:  # its regressions are of c - 1/2
+            move_target(state.ridge, self.ridge, 1 + j, 1 + self.floor.size, (ratio, (1 - ratio) / 2 - shift))
+        return learner, state
 
 
 def as_known(known: object, constraints: int, actions: int) -> tuple[Matrix, Vector]:

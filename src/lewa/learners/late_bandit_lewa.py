@@ -1,6 +1,5 @@
 """Late BanditLEWA: the loss form with steps that adapt to its prices and the delays, for answers that come late."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, log2, sqrt
 from typing import NamedTuple, Self
@@ -9,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, effective_chance, normalize, ones, play_one, positive, rule, set_weights
+from lewa.kernels.roles import Charged, Losses, Multiplier, Prices, Totals
 from lewa.learners.base import (
     LARGEST,
     Flags,
@@ -21,6 +21,7 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
+from lewa.learners.parameters import SpecialAction
 from lewa.learners.safe_mixing import UNKNOWN
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
@@ -35,11 +36,11 @@ SAFE = -1.0  # in the place of b, of a decision for the safe action
 @comparable
 class LateBanditLewaState(NamedTuple):
     weights: Weights  # w, of the next decision
-    multiplier: Vector  # (m,)    pi, of the next decision
-    losses: Vector  # (K,)    Lhat
-    queue: Vector  # (m,)    Q
-    totals: Vector  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
-    charged: Vector  # (m+1,)  pi and b, of the last decision
+    multiplier: Multiplier  # (m,)    pi, of the next decision
+    losses: Losses  # (K,)    Lhat
+    queue: Prices[Vector]  # (m,)    Q
+    totals: Totals[Vector]  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
+    charged: Charged  # (m+1,)  pi and b, of the last decision
     # With any_arrivals, totals also has the step eta of the last decision, and charged its eta and ln W.
 
 
@@ -102,7 +103,7 @@ class LateBanditLewa(Learner):
     delta: float
     floor: Vector
     any_arrivals: float = 0.0
-    cap_action: float = UNKNOWN
+    cap_action: SpecialAction = UNKNOWN
     cap_slack: float = 0.0
 
     reads_play = False
@@ -215,13 +216,11 @@ class LateBanditLewa(Learner):
             weigh(s, self.any_arrivals)
 
     def rescaled(self, s: LateBanditLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateBanditLewaState]:
-        queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
-        queue[j] /= ratio
-        charged[j] /= ratio
+        _, state = super().rescaled(s, j, ratio, shift)
         floor = np.array(self.floor)
         floor[j] = min(max(1 - (ratio * (1 - floor[j]) + shift), 0.0), 1.0)
         slack = min(self.cap_slack * min(ratio, 1.0), 1 - float(floor.max()))  # in the new units; of the others as it was
-        return self.replace(floor=floor, cap_slack=slack), state._replace(queue=queue, charged=charged)
+        return self.replace(floor=floor, cap_slack=slack), state
 
     def with_floor(self, s: LateBanditLewaState, floor: object) -> tuple[Self, LateBanditLewaState]:
         """Return the learner with other floors; the slack of its safe action changes with them, and 0 means no cap."""
@@ -236,9 +235,6 @@ class LateBanditLewa(Learner):
     @property
     def sure(self) -> tuple[int, float] | None:
         return (int(self.cap_action), self.cap_slack) if self.is_capped else None
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(cap_action=float(list(order).index(int(self.cap_action)))) if self.cap_action >= 0 else self
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         statements = bandit.late_bandit_lewa(self, actions, rounds, setting, bool(self.any_arrivals))

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
+from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
 from lewa.learners.base import (
     Flags,
     Learner,
@@ -29,11 +30,11 @@ ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 @comparable
 class LateLewaState(NamedTuple):
     weights: Weights  # w, of the next decision
-    multiplier: Vector  # (m,)    pi, of the next decision
-    gains: Vector  # (K,)    G
-    queue: Vector  # (m,)    Q
-    totals: Vector  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
-    charged: Vector  # (m+1,)  pi and b, of the last decision
+    multiplier: Multiplier  # (m,)    pi, of the next decision
+    gains: Gains  # (K,)    G
+    queue: Prices[Vector]  # (m,)    Q
+    totals: Totals[Vector]  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
+    charged: Charged  # (m+1,)  pi and b, of the last decision
 
 
 @dataclass(frozen=True)
@@ -157,12 +158,6 @@ class LateLewa(Learner):
             end(s, self.delta, charged)
         else:  # no decision of the learner: parameters or actions may have changed
             weigh(s)
-
-    def rescaled(self, s: LateLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateLewaState]:
-        queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
-        queue[j] /= ratio
-        charged[j] /= ratio
-        return self, state._replace(queue=queue, charged=charged)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return anytime.late_lewa(self, actions, rounds, setting)

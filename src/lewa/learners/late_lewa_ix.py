@@ -112,7 +112,7 @@ class LateLewaIx(LateLossBanditLewa):
         return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor, reserved_means(means, reserve))
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
-        loss, b = late_dual(s, seen, self.delta, self.mu, self.floor)
+        loss, b = late_dual(s, seen, self.delta, self.mu, self.floor, self.reserves.size > 0)
         step = ix_loss(self.eta * loss, late_chance(s, seen), self.eta / 2 * b)
         shrink_late(s, seen.action, step)  # w_i <- w_i exp(-eta L/(q + g))
 

@@ -1,6 +1,5 @@
 """Late BanditLEWA in loss form, for a known horizon: the price of the draw and the effective probability."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 from typing import NamedTuple, Self
@@ -9,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, effective_chance, log_sum, normalize, ones, positive, rule, shrink_one
+from lewa.kernels.roles import Charged, Multiplier, Totals
 from lewa.learners.base import (
     Learner,
     Saved,
@@ -20,7 +20,8 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.learners.expectations import as_rows, check_reserves, reserved_means, with_reserve
+from lewa.learners.expectations import check_reserves, reserved_means
+from lewa.learners.parameters import Reserves
 from lewa.theory import bandit, delayed_losses
 from lewa.theory.delayed import NO_DELAY, Delays
 from lewa.theory.delayed_dual import late_steps
@@ -35,10 +36,10 @@ UNKNOWN = -1e300  # LEAKS of a state that was saved without an account; prices a
 @comparable
 class LateLossState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, the price of the next decision
-    log_total: Vector  # (1,)    ln W, less what actions that were added brought in
-    charged: Vector  # (m+2,)  pi, 1 and ln W, of the last decision; with reserves (2m+2,), also v
-    account: Matrix  # (3, m)  the sum of pi over the steps that shrink; that of c0 - v without answers; the largest |c - v|
+    multiplier: Multiplier  # (m,)    lambda, the price of the next decision
+    log_total: Totals[Vector]  # (1,)    ln W, less what actions that were added brought in
+    charged: Charged  # (m+2,)  pi, 1 and ln W, of the last decision; with reserves (2m+2,), also v
+    account: Totals[Matrix]  # (3, m)  sums of pi over steps that shrink, and of c0 - v without answers; the largest |c - v|
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
@@ -107,7 +108,7 @@ class LateLossBanditLewa(Learner):
     delta: float
     mu: float
     floor: Vector
-    reserves: Vector = field(default_factory=lambda: np.zeros(0))
+    reserves: Reserves = field(default_factory=lambda: np.zeros(0))
 
     reads_play = False
     quotes_prices = True
@@ -193,12 +194,12 @@ class LateLossBanditLewa(Learner):
                 s.multiplier[j] = positive(s.multiplier[j] + self.mu * (self.floor[j] - v - self.delta * s.multiplier[j]))
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
-        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor)
+        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor, self.reserves.size > 0)
         shrink_late(s, seen.action, self.eta * loss / late_chance(s, seen))  # w_i <- w_i exp(-eta L/q)
 
     def release(self, s: LateLossState, charged: Vector) -> None:
         m = s.multiplier.size
-        if charged[m] > 0 and charged.size == m + 2:  # with reserves the decision stays at its reserve
+        if charged[m] > 0 and self.reserves.size == 0:  # with reserves the decision stays at its reserve
             for j in range(m):  # as if c = c0
                 s.account[LEAKS, j] += charged[j]
                 s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
@@ -215,23 +216,8 @@ class LateLossBanditLewa(Learner):
         """
         super().rescale_charged(charged, j, ratio, shift)
         m = self.floor.size
-        if charged.size > m + 2 and charged[m] > 0:
+        if self.reserves.size and charged[m] > 0:
             charged[m + 2 + j] = min(max(1 - (ratio * (1 - charged[m + 2 + j]) + shift), 0.0), 1.0)
-
-    def rescaled(self, s: LateLossState, j: int, ratio: float, shift: float) -> tuple[Self, LateLossState]:
-        charged, (_, state) = s.charged.copy(), super().rescaled(s, j, ratio, shift)
-        self.rescale_charged(charged, j, ratio, shift)
-        reserves = as_rows(self.reserves, self.floor).copy()
-        reserves[j] = np.clip(1 - (ratio * (1 - reserves[j]) + shift), 0, 1)
-        return self.replace(reserves=reserves.ravel()), state._replace(charged=charged)
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return (
-            self.replace(reserves=as_rows(self.reserves, self.floor)[:, list(order)].ravel()) if self.reserves.size else self
-        )
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        return self.replace(reserves=with_reserve(self.reserves, self.floor, like, expected))
 
     def certificate(self, s: LateLossState) -> Vector | None:
         if s.account[LEAKS].min() < 0:
@@ -257,7 +243,7 @@ def late_dual_step(horizon: int, constraints: int, b: float, delay: float, delta
 
 
 @rule
-def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector) -> tuple[float, float]:
+def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector, reserved: bool) -> tuple[float, float]:
     """lam <- [lam + mu (c0 - c - delta pi)]+; return L = (1 - r) + pi (1 - c) and b = 1 + pi, pi the price of the draw
 
     With a reserve v, the draw has made the step with v for c, and the answer corrects it: lam <- [lam + mu (v - c)]+.
@@ -269,7 +255,7 @@ def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Ve
         price = seen.charged[j] if quoted else lam[j]
         loss += price * (1 - c[j])
         b += price
-        if quoted and seen.charged.size > m + 2:
+        if quoted and reserved:
             v = seen.charged[m + 2 + j]
             lam[j] = positive(lam[j] + mu * (v - c[j]))
             s.account[HELD, j] -= floor[j] - v

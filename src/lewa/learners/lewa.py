@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize, ones
+from lewa.kernels.roles import Multiplier
 from lewa.learners.base import (
     Flags,
     PrimalDual,
@@ -30,7 +31,7 @@ from lewa.types import Vector
 @comparable
 class LewaState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)  lambda
+    multiplier: Multiplier  # (m,)  lambda
 
 
 @dataclass(frozen=True)

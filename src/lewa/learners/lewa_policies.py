@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, dual_step, grow_advised, mix_advice, ones
+from lewa.kernels.roles import Features, Multiplier, OfPolicies, Scores
 from lewa.learners.base import Learner, PrimalDual, check_problem
 from lewa.learners.exp4_lewa import check_policies
 from lewa.learners.lewa import recommended_steps
@@ -18,10 +19,10 @@ from lewa.validation import as_count
 
 @comparable
 class LewaPoliciesState(NamedTuple):
-    plays: Vector  # (K,)  p, added up
-    weights: Weights  # w, of the K constant policies, then of the user's
-    multiplier: Vector  # (m,)  lambda
-    features: Vector  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
+    plays: Scores[Vector]  # (K,)  p, added up
+    weights: OfPolicies[Weights]  # w, of the K constant policies, then of the user's
+    multiplier: Multiplier  # (m,)  lambda
+    features: Features  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
 
 
 @dataclass(frozen=True)

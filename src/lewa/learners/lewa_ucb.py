@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, confidence_bound, dual_step, grow_priced, ix_loss, means, normalize, ones
+from lewa.kernels.roles import Bounds, ConstraintSums, Counts, Multiplier, Scratch
 from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_positive, check_problem, log_actions
 from lewa.theory import bandit
 from lewa.theory.guarantees import Guarantee, Setting
@@ -17,12 +18,12 @@ from lewa.types import Matrix, Vector
 @comparable
 class LewaUcbState(NamedTuple):
     weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda
-    gain: Vector  # (K,)    minus the estimated loss of the last round
-    drawn: Vector  # (K,)    N
-    sums: Matrix  # (m, K)  of the constraints seen
-    upper: Matrix  # (m, K)  u
-    met: Vector  # (m,)    p.u of the last round
+    multiplier: Multiplier  # (m,)    lambda
+    gain: Scratch[Vector]  # (K,)    minus the estimated loss of the last round
+    drawn: Counts  # (K,)    N
+    sums: ConstraintSums[Matrix]  # (m, K)  of the constraints seen
+    upper: Bounds  # (m, K)  u
+    met: Scratch[Vector]  # (m,)    p.u of the last round
 
 
 @dataclass(frozen=True)

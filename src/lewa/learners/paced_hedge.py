@@ -1,7 +1,5 @@
 """Paced hedge: the leaders of several memories, weighed by AdaHedge, under a paced price; full information."""
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any, NamedTuple, Self
@@ -10,17 +8,16 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, positive, rule
+from lewa.kernels.roles import CostMeans, Debt, Deviations, Multiplier, PerAction, Play, SquaredErrors, Totals
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.learners.expectations import (
     check_columns,
     check_known,
     check_memories,
     expected_values,
-    in_new_units,
     known_values,
-    reordered,
-    with_action,
 )
+from lewa.learners.parameters import Expected
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -33,18 +30,18 @@ CLOCK, GAP = 0, 1  # places in `totals`
 
 @comparable
 class PacedHedgeState(NamedTuple):
-    mixture: Vector  # (K,)      p
-    multiplier: Vector  # (m,)      lambda
-    deviations: Matrix  # (2, m)    p.(z - b)^2, summed, and their number, both discounted
-    debt: Vector  # (m,)      D
-    reward: Matrix  # (N, K)    r_M, the mean in each memory
-    cost: Matrix  # (N m, K)  z_M: row i m + j
-    error: Matrix  # (N, 1+m)  e_M, mean squared error of each target
-    plays: Matrix  # (N, K)    q_M
-    behind: Vector  # (N,)      gains so far less those of the best memory, at most 0
-    weight: Vector  # (N,)      W
-    gain: Vector  # (N,)      of the last round
-    totals: Vector  # (2,)      t; Delta, AdaHedge's sum of mixability gaps
+    mixture: Play[Vector]  # (K,)      p
+    multiplier: Multiplier  # (m,)      lambda
+    deviations: Deviations  # (2, m)    p.(z - b)^2, summed, and their number, both discounted
+    debt: Debt  # (m,)      D
+    reward: PerAction[Matrix]  # (N, K)    r_M, the mean in each memory
+    cost: CostMeans[Matrix]  # (N m, K)  z_M: row i m + j
+    error: SquaredErrors[Matrix]  # (N, 1+m)  e_M, mean squared error of each target
+    plays: Play[Matrix]  # (N, K)    q_M
+    behind: Totals[Vector]  # (N,)      gains so far less those of the best memory, at most 0
+    weight: Totals[Vector]  # (N,)      W
+    gain: Totals[Vector]  # (N,)      of the last round
+    totals: Totals[Vector]  # (2,)      t; Delta, AdaHedge's sum of mixability gaps
 
 
 @dataclass(frozen=True)
@@ -90,10 +87,11 @@ class PacedHedge(Learner):
     step: float
     repay: float
     memories: Vector
-    prior: Matrix
+    prior: Expected
     floor: Vector
 
     unbounded = True
+    keeps_shares = False
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
@@ -162,21 +160,6 @@ class PacedHedge(Learner):
         for i in range(N):
             remember_round(s, i, m, self.memories[i], seen.rewards, seen.constraints)
         mix_memories(s, self.memories, m)  # q_M, p
-
-    def rescaled(self, s: PacedHedgeState, j: int, ratio: float, shift: float) -> tuple[Self, PacedHedgeState]:
-        state, m = deepcopy(s), self.floor.size
-        state.multiplier[j] /= ratio
-        state.debt[j] *= ratio
-        state.deviations[0, j] *= ratio * ratio
-        state.cost[j::m] = ratio * state.cost[j::m] + shift
-        state.error[:, 1 + j] *= ratio * ratio
-        return self.replace(prior=in_new_units(self.prior, j, ratio, shift)), state
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(prior=reordered(self.prior, order))
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        return self.replace(prior=with_action(self.prior, self.floor, like, expected))
 
     @classmethod
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:

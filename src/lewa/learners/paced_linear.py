@@ -1,8 +1,6 @@
 """Common parts of the linear learners of other papers: a ridge regression of the reward for each action, and a paced
 price."""
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import ClassVar, NamedTuple, Self
@@ -10,19 +8,11 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import (
-    Ridge,
-    add_features,
-    add_target,
-    comparable,
-    no_ridge,
-    pace_by_average,
-    ridge_mean,
-    rule,
-    whiten,
-)
+from lewa.kernels import Ridge, add_features, add_target, comparable, no_ridge, pace_by_average, ridge_mean, rule, whiten
+from lewa.kernels.roles import Available, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
 from lewa.learners.base import Learner, check_positive, check_problem, require
 from lewa.learners.expectations import rewards_per_action
+from lewa.learners.parameters import ExpectedCosts
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
@@ -33,14 +23,14 @@ ALPHA, STEP, SHARE = 0.5, 0.05, 0.02  # of the width, of the price, and of a rou
 
 @comparable
 class PacedLinearState(NamedTuple):
-    drawn: Vector  # (K,)    n, the answers of each action
-    multiplier: Vector  # (m,)    lambda
-    spent: Vector  # (m,)    e, the moving average of the costs
-    cost: Matrix  # (m, K)  the sum of each action's costs
-    available: Vector  # (K,)    1, or 0 for an action that cannot be drawn now
-    features: Vector  # (d,)    x, of the round at hand
+    drawn: Counts  # (K,)    n, the answers of each action
+    multiplier: Multiplier  # (m,)    lambda
+    spent: CostAverages  # (m,)    e, the moving average of the costs
+    cost: CostSums[Matrix]  # (m, K)  the sum of each action's costs
+    available: Available  # (K,)    1, or 0 for an action that cannot be drawn now
+    features: Features  # (d,)    x, of the round at hand
     ridge: Ridge  # of the reward, less its prior
-    scores: Matrix  # (2, K)  of each action at the features at hand, and their spread: room for `play`
+    scores: Scratch[Matrix]  # (2, K)  of each action at the features at hand, and their spread: room for `play`
 
 
 @dataclass(frozen=True)
@@ -55,9 +45,11 @@ class PacedLinear(Learner):
     alpha: float
     step: float
     share: float
-    prior: Matrix
+    prior: ExpectedCosts
     ridge: Vector
     floor: Vector
+
+    keeps_shares = False
 
     @classmethod
     def tuned(
@@ -122,23 +114,6 @@ class PacedLinear(Learner):
             z = 1 - seen.constraints[j]
             s.cost[j, i] += z
             pace_by_average(s.multiplier, s.spent, j, 1 - self.floor[j], z, self.step, self.share)
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(prior=self.prior[:, list(order)])
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        column = np.concatenate([[0.0], 1 - self.floor]) if like is None else self.prior[:, like].copy()
-        for o, x in expected.items():
-            column[o] = x if o == 0 else 1 - x
-        return self.replace(prior=np.column_stack([self.prior, column]))
-
-    def rescaled(self, s: PacedLinearState, j: int, ratio: float, shift: float) -> tuple[Self, PacedLinearState]:
-        prior, state = self.prior.copy(), deepcopy(s)
-        prior[1 + j] = np.maximum(ratio * prior[1 + j] + shift, 0.0)
-        state.multiplier[j] /= ratio
-        state.spent[j] = ratio * state.spent[j] + shift
-        state.cost[j] = ratio * state.cost[j] + shift * state.drawn
-        return self.replace(prior=prior), state
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return (none(self.name, rivals.PACED_LINEAR),)

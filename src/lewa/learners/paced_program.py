@@ -1,15 +1,15 @@
 """The base class of learners with a linear program: estimates for each action, and limits that pay debt back."""
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Program, comparable, limit_now, no_program, rule
+from lewa.kernels.roles import Available, Charged, Clock, CostMeans, Counts, Debt, Fresh, PerAction
 from lewa.learners.base import Learner, check_positive
-from lewa.learners.expectations import check_columns, check_known, in_new_units, reordered, with_action
+from lewa.learners.expectations import check_columns, check_known
+from lewa.learners.parameters import Expected
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
@@ -17,14 +17,14 @@ from lewa.types import Matrix, Vector
 
 @comparable
 class PacedProgramState(NamedTuple):
-    drawn: Vector  # (K,)    n, the answers of each action
-    reward: Vector  # (K,)    rbar, their mean reward
-    cost: Matrix  # (m, K)  zbar, their mean costs
-    debt: Vector  # (m,)    D
-    clock: Vector  # (1,)    t, the draws
-    available: Vector  # (K,)    1, or 0 for an action that cannot be drawn now
-    charged: Vector  # (m,)    at the last draw
-    program: Program  # the linear program, and the room to solve it in
+    drawn: Counts  # (K,)    n, the answers of each action
+    reward: PerAction[Vector]  # (K,)    rbar, their mean reward
+    cost: CostMeans[Matrix]  # (m, K)  zbar, their mean costs
+    debt: Debt  # (m,)    D
+    clock: Clock  # (1,)    t, the draws
+    available: Available  # (K,)    1, or 0 for an action that cannot be drawn now
+    charged: Charged  # (m,)    at the last draw
+    program: Fresh[Program]  # the linear program, and the room to solve it in
 
 
 class PacedProgram(Learner):
@@ -35,10 +35,11 @@ class PacedProgram(Learner):
     """
 
     repay: float
-    prior: Matrix
+    prior: Expected
     name: ClassVar[str]  # for a guarantee's source
     unbounded = True
     weighs_propensities = False
+    keeps_shares = False
 
     def check(self) -> None:
         check_positive(repay=self.repay)
@@ -73,19 +74,6 @@ class PacedProgram(Learner):
             z = 1 - seen.constraints[j]
             s.debt[j] += z - seen.charged[j]
             s.cost[j, i] += (z - s.cost[j, i]) / s.drawn[i]
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(prior=reordered(self.prior, order))
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        return self.replace(prior=with_action(self.prior, self.floor, like, expected))
-
-    def rescaled(self, s: PacedProgramState, j: int, ratio: float, shift: float) -> tuple[Self, PacedProgramState]:
-        state = deepcopy(s)
-        state.debt[j] *= ratio
-        state.cost[j] = np.where(state.drawn > 0, ratio * state.cost[j] + shift, 0.0)
-        state.charged[j] = ratio * state.charged[j] + shift
-        return self.replace(prior=in_new_units(self.prior, j, ratio, shift)), state
 
     @classmethod
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:

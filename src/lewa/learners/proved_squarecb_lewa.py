@@ -7,29 +7,22 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import (
-    Ridge,
-    add_features,
-    add_target,
-    comparable,
-    dual_step_one,
-    no_ridge,
-    weigh_gaps,
-    whiten,
-)
+from lewa.kernels import Ridge, add_features, add_target, comparable, dual_step_one, no_ridge, weigh_gaps, whiten
+from lewa.kernels.roles import Available, Features, Multiplier
 from lewa.learners.base import check_epsilon, check_exponent, check_problem, require
 from lewa.learners.known_constraints import KnownConstraints, as_known, forecast_known, foretell
+from lewa.learners.parameters import Known
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 from lewa.validation import as_count
 
 
 @comparable
 class ProvedSquareCbLewaState(NamedTuple):
-    available: Vector  # (K,)  1, or 0 for an action that cannot be drawn now
-    multiplier: Vector  # (m,)  lambda
-    features: Vector  # (d,)  x, of the round at hand
+    available: Available  # (K,)  1, or 0 for an action that cannot be drawn now
+    multiplier: Multiplier  # (m,)  lambda
+    features: Features  # (d,)  x, of the round at hand
     ridge: Ridge  # of the reward and of every constraint, less 1/2
 
 
@@ -69,7 +62,7 @@ class ProvedSquareCbLewa(KnownConstraints):
     sharpness: float
     delta: Vector
     mu: Vector
-    known: Matrix
+    known: Known
     ridge: Vector
     floor: Vector
 

@@ -1,6 +1,5 @@
 """Safe mixing: no round below the floors, given an action that is known to be safe."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple, Self
@@ -23,6 +22,7 @@ from lewa.kernels import (
     safe_share,
     update_means,
 )
+from lewa.kernels.roles import Clock, Least, Lines, Multiplier, Totals
 from lewa.learners.base import (
     Learner,
     check_epsilon,
@@ -31,9 +31,10 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
+from lewa.learners.parameters import SpecialAction
 from lewa.theory import paper, projected
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 from lewa.validation import as_real
 
 UNKNOWN = -1.0  # in place of the number of a safe action
@@ -42,7 +43,7 @@ UNKNOWN = -1.0  # in place of the number of a safe action
 class WithSafeAction(Learner):
     """A learner that knows a safe action and plays it with probability sigma."""
 
-    safe: float
+    safe: SpecialAction
     margin: float
 
     def check(self) -> None:
@@ -54,19 +55,16 @@ class WithSafeAction(Learner):
         floors = [c0 for c0 in self.floor.tolist() if c0 > 0 and self.safe >= 0]
         return np.array([max((c0 / (c0 + self.margin) for c0 in floors), default=0.0)])
 
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(safe=float(list(order).index(int(self.safe)))) if self.safe >= 0 else self
-
 
 @comparable
 class SafeMixingState(NamedTuple):
     weights: Weights  # w, of x
-    multiplier: Vector  # (m,)    lambda, of the last projection
-    mean: Matrix  # (m, K)  cbar
-    least: Vector  # (m,)    what x had to meet of it
+    multiplier: Multiplier  # (m,)    lambda, of the last projection
+    mean: Lines  # (m, K)  cbar
+    least: Least  # (m,)    what x had to meet of it
     tilt: Tilt  # eta lambda, and its working memory
-    safety: Vector  # (1,)    sigma, the share of the safe action
-    clock: Vector  # (1,)    t, the rounds seen
+    safety: Totals[Vector]  # (1,)    sigma, the share of the safe action
+    clock: Clock  # (1,)    t, the rounds seen
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class SafeMixing(WithSafeAction):
 
     eta: float
     radius: float
-    safe: float
+    safe: SpecialAction
     margin: float
     floor: Vector
 

@@ -1,7 +1,5 @@
 """SquareCB-LEWA: forecasts with several memories, inverse gap weighting, and a paced price, for bandit feedback."""
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import NamedTuple, Self
@@ -32,8 +30,22 @@ from lewa.kernels import (
     weigh_memories,
     whiten,
 )
+from lewa.kernels.roles import (
+    Available,
+    Charged,
+    CostDifferences,
+    Counts,
+    Debt,
+    Deviations,
+    Features,
+    Multiplier,
+    Scores,
+    SquaredErrors,
+    Totals,
+)
 from lewa.learners.base import Learner, check_positive, check_problem, require
-from lewa.learners.expectations import check_known, check_memories, expected_values, in_new_units, reordered, with_action
+from lewa.learners.expectations import check_known, check_memories, expected_values
+from lewa.learners.parameters import Expected
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -51,18 +63,18 @@ PRIOR_ANSWERS = 0.1  # the weight of a prior in how often an action was tried
 
 @comparable
 class SquareCbLewaState(NamedTuple):
-    tried: Vector  # (K,)    n, answers of each action, discounted
-    multiplier: Vector  # (m,)    lambda
-    deviations: Matrix  # (2, m)  (z - b)^2 of the costs foreseen, summed, and their number, both discounted
-    debt: Vector  # (m,)    D: what was spent beyond the limits, open answers at what they were charged
+    tried: Counts  # (K,)    n, answers of each action, discounted
+    multiplier: Multiplier  # (m,)    lambda
+    deviations: Deviations  # (2, m)  (z - b)^2 of the costs foreseen, summed, and their number, both discounted
+    debt: Debt  # (m,)    D: what was spent beyond the limits, open answers at what they were charged
     forecasts: Forecasts  # r, z
-    squares: Vector  # (1+m,)  S, squared errors of each target, discounted
-    totals: Vector  # (3,)    t; N, answers, discounted; H, leverages, discounted (V of regressors that have widths)
-    available: Vector  # (K,)    1, or 0 for an action that cannot be drawn now
-    charged: Vector  # (m,)    at the last draw
-    features: Vector  # (d,)    x, of the round at hand: of the draw, then of the answer
-    ridge: Ridge  # of the features
-    spread: Vector  # (K,)    sqrt(w_k): of the forecast of each action, in errors
+    squares: SquaredErrors[Vector]  # (1+m,)  S, squared errors of each target, discounted
+    totals: Totals[Vector]  # (3,)    t; N, answers, discounted; H, leverages, discounted (V of regressors that have widths)
+    available: Available  # (K,)    1, or 0 for an action that cannot be drawn now
+    charged: Charged  # (m,)    at the last draw
+    features: Features  # (d,)    x, of the round at hand: of the draw, then of the answer
+    ridge: CostDifferences[Ridge]  # of the features
+    spread: Scores[Vector]  # (K,)    sqrt(w_k): of the forecast of each action, in errors
 
 
 @dataclass(frozen=True)
@@ -122,13 +134,14 @@ class SquareCbLewa(Learner):
     kappa: float
     beta: float
     memories: Vector
-    prior: Matrix
+    prior: Expected
     ridge: Vector
     floor: Vector
 
     unbounded = True
     weighs_propensities = False
     reads_play = False
+    keeps_shares = False
 
     @classmethod
     def tuned(
@@ -252,25 +265,6 @@ class SquareCbLewa(Learner):
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
         s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + added
         try_action(s, i)
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(prior=reordered(self.prior, order))
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        return self.replace(prior=with_action(self.prior, self.floor, like, expected))
-
-    def rescaled(self, s: SquareCbLewaState, j: int, ratio: float, shift: float) -> tuple[Self, SquareCbLewaState]:
-        prior, state, targets = in_new_units(self.prior, j, ratio, shift), deepcopy(s), self.prior.shape[0]
-        state.multiplier[j] /= ratio
-        state.debt[j] *= ratio
-        state.deviations[0, j] *= ratio * ratio
-        state.forecasts.sums[1 + j :: targets] *= ratio
-        state.forecasts.mean[1 + j] *= ratio
-        state.ridge.sums[1 + j :: targets] *= ratio
-        state.ridge.solved[1 + j :: targets] *= ratio
-        state.squares[1 + j] *= ratio * ratio
-        state.charged[j] = ratio * state.charged[j] + shift
-        return self.replace(prior=prior), state
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return practical.paced("SquareCB-LEWA")

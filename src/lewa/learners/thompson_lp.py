@@ -1,6 +1,5 @@
 """Thompson-LP: the best play for rewards that are sampled from their posterior, with limits that pay debt back."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -10,7 +9,8 @@ from lewa.kernels import sample_mean, solve_program
 from lewa.learners.base import check_problem, require
 from lewa.learners.expectations import known_values
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
-from lewa.types import Matrix, Vector
+from lewa.learners.parameters import Expected, Stream
+from lewa.types import Vector
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class ThompsonLp(PacedProgram):
     name: ClassVar = "Thompson-LP"
 
     repay: float
-    prior: Matrix
-    stream: Vector
+    prior: Expected
+    stream: Stream
     floor: Vector
 
     @classmethod
@@ -96,9 +96,3 @@ class ThompsonLp(PacedProgram):
                     s.program.constraint[j, k] = 1 - (n * s.cost[j, k] + (1 - self.floor[j])) / (n + 1)
         set_limits(s, self.floor, self.repay)
         solve_program(s.program, s.available, p)
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return super().relabelled(order).replace(stream=self.stream[list(order)])
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        return super().extended(like, expected).replace(stream=np.append(self.stream, self.stream.size))

@@ -1,12 +1,13 @@
 """Tightened: any tuned learner with slightly raised floors, so that in the long run no floor is missed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf, isfinite, isnan
 from typing import Any, Self
 
 import numpy as np
 
-from lewa.kernels import compiled_form, field_types, state_type
+from lewa.kernels import annotated_types, compiled_form, field_types, state_type
+from lewa.kernels.roles import Totals
 from lewa.learners.base import Learner, Saved, check_problem, require
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
@@ -53,11 +54,11 @@ class Tightened(Wrapper):
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
-        return {**field_types(kind), "slack": float}
+        return {**annotated_types(kind), "slack": float}
 
     @classmethod
     def state_around(cls) -> dict[str, object]:
-        return {"line": Vector}  # (m,)  c0 + s
+        return {"line": Totals[Vector]}  # (m,)  c0 + s
 
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
@@ -122,6 +123,9 @@ class Tightened(Wrapper):
         parameters = {name: self.parameters[name] for name in field_types(self.kind)}
         return self.kind(**{**parameters, "floor": raised(self.floor, self.slack)})
 
+    def inner_at(self, s: Any) -> Learner:
+        return self.inner()
+
     def check(self) -> None:
         """Check the inner learner."""
         self.inner()
@@ -134,10 +138,6 @@ class Tightened(Wrapper):
     def parent(self) -> Learner | None:
         """The parent of the inner learner."""
         return self.inner().parent
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        parameters = {**self.inner().relabelled(order).parameters, "floor": self.floor}
-        return self.replace(**parameters)
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
         parameters = {**self.inner().extended(like, expected).parameters, "floor": self.floor}

@@ -1,5 +1,6 @@
 """UCB1: the action with the largest upper confidence bound."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
@@ -8,7 +9,8 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import comparable, play_largest, total
-from lewa.learners.base import Learner, check_problem
+from lewa.kernels.roles import Counts, MeanRewards
+from lewa.learners.base import ENTRY, Learner, check_problem
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
@@ -18,8 +20,8 @@ UNTRIED = 1e300  # the index of an action that was never drawn
 
 @comparable
 class Ucb1State(NamedTuple):
-    drawn: Vector  # (K,)  N
-    mean: Vector  # (K,)  of what each action earned
+    drawn: Counts  # (K,)  N
+    mean: MeanRewards  # (K,)  of what each action earned
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Ucb1(Learner):
 
     floor: Vector
 
+    keeps_shares = False
+
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """Return the learner, which has nothing to tune."""
@@ -76,6 +80,20 @@ class Ucb1(Learner):
         i = seen.action
         s.drawn[i] += 1
         s.mean[i] += (seen.reward - s.mean[i]) / s.drawn[i]
+
+    def hold_back(self, s: Ucb1State, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
+        """Give unknown actions the largest index of the others, known as if drawn 1/ENTRY times.
+
+        Parameters
+        ----------
+        s, there, play, unknown
+            As for every learner.
+        """
+        if s.drawn[there > 0].min() > 0:
+            s.drawn[list(unknown)] = 1 / ENTRY
+            level = 2 * np.log(s.drawn.sum())
+            largest = (s.mean + np.sqrt(level / np.maximum(s.drawn, 1)))[there > 0].max()
+            s.mean[list(unknown)] = largest - np.sqrt(level * ENTRY)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return rivals.ucb1(actions, rounds, self.floor)

@@ -11,7 +11,8 @@ from lewa.kernels import positive, rule, solve_program
 from lewa.learners.base import check_problem
 from lewa.learners.expectations import known_values
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
-from lewa.types import Matrix, Vector
+from lewa.learners.parameters import Expected
+from lewa.types import Vector
 
 AS_IF = 100.0  # answers that an action which was away counts as known from
 
@@ -55,7 +56,7 @@ class UcbLp(PacedProgram):
     name: ClassVar = "UCB-LP"
 
     repay: float
-    prior: Matrix
+    prior: Expected
     floor: Vector
 
     @classmethod
@@ -91,17 +92,23 @@ class UcbLp(PacedProgram):
         set_limits(s, self.floor, self.repay)
         solve_program(s.program, s.available, p)
 
-    def hold_back(self, s: PacedProgramState, play: Vector, unknown: Sequence[int]) -> None:
-        """Let unknown actions hope for what the play hopes for, at the limits, as if known from AS_IF answers."""
+    def hold_back(self, s: PacedProgramState, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
+        """Let unknown actions hope for what the play hopes for, at the limits, as if known from AS_IF answers.
+
+        Parameters
+        ----------
+        s, there, play, unknown
+            As for every learner.
+        """
         drawn = s.drawn.copy()
         drawn[list(unknown)] = 0.0
         if not (drawn[play > 0] > 0).all():
             return
         t, w, b = float(s.clock[0]), sqrt(log(1 + float(s.clock[0])) / (2 * AS_IF)), 1 - np.asarray(self.floor)
-        there = play > 0
-        hope = np.minimum(s.reward[there] + np.sqrt(np.log(1 + t) / (2 * s.drawn[there])), 1.0)
+        some = play > 0
+        hope = np.minimum(s.reward[some] + np.sqrt(np.log(1 + t) / (2 * s.drawn[some])), 1.0)
         for k in unknown:
-            s.drawn[k], s.reward[k] = AS_IF, float(play[there] @ hope) - w
+            s.drawn[k], s.reward[k] = AS_IF, float(play[some] @ hope) - w
             s.cost[:, k] = b * (1 + min(w, 1.0))
 
 

@@ -5,7 +5,7 @@ from dataclasses import make_dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from lewa.feedback import Bandit, Full, feedback_kind
-from lewa.kernels import comparable, field_types, state_type
+from lewa.kernels import annotated_types, comparable, state_type
 from lewa.kernels import dispatch as rule
 from lewa.learners.base import Learner, require
 from lewa.types import Vector
@@ -41,6 +41,7 @@ class Wrapper(Learner):
                 "weighs_propensities": kind.weighs_propensities,
                 "reads_play": kind.reads_play,
                 "quotes_prices": kind.quotes_prices,
+                "keeps_shares": kind.keeps_shares and not cls.restarts,
                 "inside": cls.opener(kind),
             }
             fields = list(cls.fields_around(kind).items())
@@ -106,6 +107,23 @@ class Wrapper(Learner):
         learner, state = rule.inside(self, s)
         rule.learn(learner, state, seen)
 
+    def inner_at(self, s: Any) -> Learner:
+        """Return the inner learner that runs in this state."""
+        raise NotImplementedError
+
+    def hold_back(self, s: Any, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
+        """Let the inner learner do so.
+
+        Parameters
+        ----------
+        s, there, play, unknown
+            As for every learner.
+        """
+        self.inner_at(s).hold_back(s, there, play, unknown)
+
+    def enter(self, s: Any, share: float) -> None:
+        self.inner_at(s).enter(s, share)
+
     def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
         inner_has_units = self.kind.rescaled is not Learner.rescaled
         require(not inner_has_units, "this learner cannot change the range of a constraint", learner=type(self).__name__)
@@ -118,7 +136,7 @@ class Wrapper(Learner):
 
 def _state(wrapper: type[Wrapper], kind: type[Learner]) -> Any:
     named: Any = NamedTuple  # its fields depend on the learner inside, and no type checker can know them
-    fields = {**field_types(state_type(kind)), **wrapper.state_around()}
+    fields = {**annotated_types(state_type(kind)), **wrapper.state_around()}
     state = comparable(named(f"{kind.__name__}{wrapper.__name__}State", list(fields.items())))
     state.__module__, state.__qualname__ = kind.__module__, f"{kind.__qualname__}.{wrapper.__name__}.State"
     setattr(state, "__reduce__", lambda self: (_state_again, (wrapper, kind, tuple(self))))  # noqa: B010 (typed otherwise)

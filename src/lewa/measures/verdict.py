@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.kernels import rest
+from lewa.kernels import Tilt, rest
+from lewa.kernels.roles import FEATURES, array_with, part_of
 from lewa.measures.best_play import certain_play
 from lewa.measures.performance import conditions, hindsight, regret
 from lewa.measures.trace import Trace, check_trace
@@ -70,7 +71,8 @@ def judge(trace: Trace) -> Verdict:
     reason = unsafe(trace, statement) if statement.safe is not None and (observable or not sure) else ""
     if reason:
         return Verdict(none(statement.source, reason), None)
-    if trace.game.features and np.size(getattr(trace.states[0], "features", ())):
+    features = array_with(trace.states[0], FEATURES)
+    if trace.game.features and features is not None and features.size:
         return Verdict(statement, _holds_in_context(trace, statement))
     constraint = "every round" if statement.every_round else "auto"
     unseen = (sure and not observable) or (statement.every_round and (not observable or statement.each_action))
@@ -168,11 +170,12 @@ def sure_regret(trace: Trace, constraint: str) -> Vector | None:
 def rest_of(learner: HasGuarantees, states: Sequence[State]) -> Rest:
     """Return the residual error of projections in each state of a run; it is unknown for a learner that restarts."""
     nothing = np.zeros(len(states))
-    if learner.floor.size == 1 or not all(hasattr(state, "tilt") for state in states):
+    tilts = [tilt for state in states if (tilt := part_of(state, Tilt)) is not None]
+    if learner.floor.size == 1 or not tilts:
         return Rest(nothing, nothing, True)
-    if any(hasattr(state, "epoch") for state in states):
+    if learner.restarts:  # type: ignore[attr-defined]  # every learner has it
         return Rest(nothing, nothing, False)
-    lines, weights = (np.array(column) for column in zip(*(rest(state.tilt) for state in states), strict=True))
+    lines, weights = (np.array(column) for column in zip(*map(rest, tilts), strict=True))
     eta, margin = learner.eta, getattr(learner, "margin", None)  # type: ignore[attr-defined]  # a learner that projects has one
     if margin is None:
         return Rest(weights / eta, lines, True)

@@ -14,6 +14,7 @@ import numpy as np
 from lewa.engine.compile import compile_learner
 from lewa.feedback import NOTHING, FeedbackKind, feedback_kind
 from lewa.game import Game
+from lewa.kernels.roles import FEATURES, array_with
 from lewa.learners.base import Learner
 from lewa.measures.best_play import nearest_floors
 from lewa.measures.trace import Trace
@@ -183,7 +184,8 @@ def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> 
 
 
 def _check_features(state: object, game: Game) -> None:
-    looked_at: Vector = getattr(state, "features", NOTHING)
+    features = array_with(state, FEATURES)
+    looked_at: Vector = NOTHING if features is None else features
     if game.reacts and game.features:
         raise ValueError(f"a game that reacts must have 0 features, because it has no contexts, got {game.features}")
     if game.policies and looked_at.size not in (0, game.features):

@@ -1,0 +1,156 @@
+"""The roles of parameters that have values of each action or of each constraint, declared by their annotations.
+
+The learner with its actions renamed, with one more action, or with a constraint in other units follows from them.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args, get_origin
+
+import numpy as np
+
+from lewa.kernels import annotated_types
+from lewa.kernels.roles import Rescaling
+from lewa.types import Matrix, Vector
+
+V = TypeVar("V")
+
+
+class NewAction(NamedTuple):
+    """An action that is added, the last."""
+
+    like: int | None  # the action that it is like
+    expected: Mapping[int, float]  # the reward at 0 and the constraints from 1 on, those that are known
+
+
+class Parameter(Generic[V]):
+    """The role of a parameter; by default nothing changes it."""
+
+    def reorder(self, value: V, order: Sequence[int]) -> V:
+        """Return the value after renaming action order[k] to k."""
+        return value
+
+    def extend(self, value: V, floor: Vector, new: NewAction) -> V:
+        """Return the value with one more action, the last."""
+        return value
+
+    def rescale(self, value: V, floor: Vector, units: Rescaling) -> V:
+        """Return the value in other units of a constraint."""
+        return value
+
+
+class ActionIndex(Parameter[float]):
+    """The index of an action, or a negative number for none."""
+
+    def reorder(self, value: float, order: Sequence[int]) -> float:
+        """Return the new index of the same action."""
+        return float(list(order).index(int(value))) if value >= 0 else value
+
+
+class Places(Parameter[Vector]):
+    """(K,): the place of each action in a sequence of numbers."""
+
+    def reorder(self, value: Vector, order: Sequence[int]) -> Vector:
+        """Return the places of the same actions."""
+        return value[list(order)]
+
+    def extend(self, value: Vector, floor: Vector, new: NewAction) -> Vector:
+        """Add the next place."""
+        return np.append(value, value.size)
+
+
+class ExpectedValues(Parameter[Matrix]):
+    """(1+m, K): the expected reward of each action and its costs, or (1+m, 0) for none."""
+
+    def __init__(self, reward: float) -> None:
+        """Take the reward that is expected of a new action of which nothing is known."""
+        self.reward = reward
+
+    def reorder(self, value: Matrix, order: Sequence[int]) -> Matrix:
+        """Reorder the columns."""
+        return value[:, list(order)] if value.size else value
+
+    def extend(self, value: Matrix, floor: Vector, new: NewAction) -> Matrix:
+        """Add a column; the expected cost of which nothing is known is the limit."""
+        if not value.size:
+            return value
+        column = np.concatenate([[self.reward], 1 - floor]) if new.like is None else value[:, new.like].copy()
+        for o, x in new.expected.items():
+            column[o] = x if o == 0 else 1 - x
+        return np.column_stack([value, column])
+
+    def rescale(self, value: Matrix, floor: Vector, units: Rescaling) -> Matrix:
+        """Rescale the row of the constraint."""
+        changed = value.copy()
+        changed[1 + units.j] = np.maximum(units.cost(changed[1 + units.j]), 0.0)
+        return changed
+
+
+class ReservedValues(Parameter[Vector]):
+    """(m K,): the constraints at which an open decision counts, those of all actions for the first constraint first."""
+
+    def reorder(self, value: Vector, order: Sequence[int]) -> Vector:
+        """Reorder the columns."""
+        return value.reshape(-1, len(order))[:, list(order)].ravel()
+
+    def extend(self, value: Vector, floor: Vector, new: NewAction) -> Vector:
+        """Add a column; of a new action of which nothing is known it is the floor."""
+        if not value.size:
+            return value
+        rows = value.reshape(floor.size, -1)
+        column = floor.copy() if new.like is None else rows[:, new.like].copy()
+        for o, x in new.expected.items():
+            if o > 0:
+                column[o - 1] = min(max(x, 0.0), 1.0)
+        return np.column_stack([rows, column]).ravel()
+
+    def rescale(self, value: Vector, floor: Vector, units: Rescaling) -> Vector:
+        """Rescale the row of the constraint."""
+        rows = value.reshape(floor.size, -1).copy()
+        rows[units.j] = np.clip(units.constraint(rows[units.j]), 0, 1)
+        return rows.ravel()
+
+
+class KnownValues(Parameter[Matrix]):
+    """(m, K): the constraints of each action that are known before the draw, -1 where they are learned."""
+
+    def reorder(self, value: Matrix, order: Sequence[int]) -> Matrix:
+        """Reorder the columns."""
+        return value[:, list(order)]
+
+    def extend(self, value: Matrix, floor: Vector, new: NewAction) -> Matrix:
+        """Add a column; known values of the new action have to be known."""
+        column = np.full((floor.size, 1), -1.0)
+        for j in np.flatnonzero(value.max(axis=1) >= 0).tolist():
+            if new.like is None and 1 + j not in new.expected:
+                law = "a new action needs its expected value of each known constraint"
+                raise ValueError(f"{law}, got expected={dict(new.expected)}")
+            column[j] = new.expected[1 + j] if 1 + j in new.expected else value[j, new.like]
+        return np.hstack([value, column])
+
+    def rescale(self, value: Matrix, floor: Vector, units: Rescaling) -> Matrix:
+        """Rescale the row of the constraint, if it is known."""
+        known = np.array(value)
+        if known[units.j].max() >= 0:
+            known[units.j] = units.constraint(known[units.j])
+        return known
+
+
+SpecialAction: TypeAlias = Annotated[float, ActionIndex()]
+Stream: TypeAlias = Annotated[Vector, Places()]
+Expected: TypeAlias = Annotated[Matrix, ExpectedValues(reward=0.5)]
+ExpectedCosts: TypeAlias = Annotated[Matrix, ExpectedValues(reward=0.0)]
+Reserves: TypeAlias = Annotated[Vector, ReservedValues()]
+Known: TypeAlias = Annotated[Matrix, KnownValues()]
+
+
+def parameter_roles(learner: type) -> dict[str, Parameter[Any]]:
+    """Return the parameters of a learner that have a role, and these roles."""
+    return _parameter_roles(learner)
+
+
+@cache
+def _parameter_roles(learner: Any) -> dict[str, Parameter[Any]]:
+    annotated = {name: kind for name, kind in annotated_types(learner).items() if get_origin(kind) is Annotated}
+    roles = {name: get_args(kind)[1] for name, kind in annotated.items()}
+    return {name: role for name, role in roles.items() if isinstance(role, Parameter)}
