@@ -101,11 +101,6 @@ class Driver(Session):
         return self._charged is not None
 
     @property
-    def debt(self) -> Vector | None:
-        """The debts that the learner pays back, in its units, or None if it has none; changes here are changes there."""
-        return getattr(self.state, "debt", None)
-
-    @property
     def unbooked(self) -> Vector:
         """The charges of a decision that was charged nothing: they add nothing to the debt, so its answer counts fully."""
         if self.learner.quotes_prices:
