@@ -5,8 +5,14 @@ from typing import Any
 import numpy as np
 
 from lewa.kernels.records import field_types, is_record
+from lewa.kernels.weights.adahedge import AdaHedgeWeights
+from lewa.kernels.weights.fixed_share import FixedShareWeights
+from lewa.kernels.weights.hedge import Weights
+from lewa.kernels.weights.lazy import LazyWeights
+from lewa.kernels.weights.normalhedge import NormalHedgeWeights
 from lewa.types import Vector
 
+WEIGHTS = (AdaHedgeWeights, FixedShareWeights, LazyWeights, NormalHedgeWeights, Weights)
 CLOSE = 1e-6  # by which weights and their sum may differ: a sum that changes with each weight rounds
 
 
@@ -24,7 +30,7 @@ def load(kind: Any, plain: dict[str, Any]) -> Any:
     if set(plain) != set(hints):
         raise ValueError(f"a saved {kind.__name__} has the fields {sorted(hints)}, got {sorted(plain)}")
     record = kind(*(_load(hint, plain[name]) for name, hint in hints.items()))
-    if {"value", "head"} <= set(hints):  # weights, of whichever kind
+    if isinstance(record, WEIGHTS):
         _check_weights(record.value, record.head)
     return record
 
