@@ -89,9 +89,13 @@ def test_a_block_reports_a_failure_or_only_closes(server: Server) -> None:
         assert (found["state"], found["values"]) == (state, values)
 
 
-def test_a_failed_fallback_is_reported_and_its_id_is_none(server: Server) -> None:
+def test_a_failed_fallback_is_reported_and_its_id_is_none(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise httpx2.ConnectError("no route")
+
     before = server.call("GET", "/v1/agents/router/status")[1]["failed"]
-    with Client(address(server), server.key, timeout=1e-6, fallback="small") as client:
+    with Client(address(server), server.key, timeout=0.01, fallback="small") as client:
+        monkeypatch.setattr(client._http, "post", unreachable)
         decision = client.decide("router")
         assert decision.id is None
         sentence = "a decision must be an id that decide returned, got None; a decision of the fallback has the id None"
