@@ -87,7 +87,8 @@ def test_many_rounds_of_a_learner(name: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("name", lewa.learners.ALL if HUNT else STEPS)
 def test_compiled_steps(name: str) -> None:
     results = learners.check(lewa.learners.ALL[name], [learners.loop_and_single_steps_agree])
-    assert {result.law for result in results} == {"examples_are_given", "rule_compiles", "loop_and_single_steps_agree"}
+    first = {"examples_are_given", "arrays_have_roles", "rule_compiles"}
+    assert {result.law for result in results} == first | {"loop_and_single_steps_agree"}
     assert [result for result in results if result.sentence] == []
 
 
@@ -103,7 +104,7 @@ def test_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.compiled
 def test_check_puts_a_learner_to_every_law() -> None:
     names = {result.law for result in lewa.checks.check(lewa.learners.Ewa)}
-    assert names == {"examples_are_given", "rule_compiles", *learners.LAWS}
+    assert names == {"examples_are_given", "arrays_have_roles", "rule_compiles", *learners.LAWS}
 
 
 def test_check_takes_learners_and_games_and_nothing_else() -> None:
