@@ -177,9 +177,55 @@ def test_an_action_rests_after_five_failures_in_a_row_and_is_probed() -> None:
     agent.update(probe, cost=0.1)  # a part of an answer shows that it works
     assert there(agent) == ("small", "large")
     assert agent.status().resting == ()
+    agent.update(probe, reward=1.0)
     fail_in_a_row(agent, 5)
     clock.now = 120.0
     assert there(agent) == ("small", "large")  # the next outage begins with a short rest
+
+
+def test_a_call_that_is_billed_before_it_fails_counts_for_the_breaker() -> None:
+    agent, clock = made(breaker=Breaker(failures=3, rest=10))
+    for _ in range(3):
+        decision = agent.pull(available=["large"])
+        agent.update(decision, cost=0.1)
+        agent.fail(decision)
+    assert agent.status().resting[0].failures == 3
+    clock.now = 10.0
+    probe = agent.pull(available=["large"])
+    agent.update(probe, cost=0.1)
+    assert agent.status().resting == ()
+    again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    for twin in (agent, again):
+        twin.fail(probe.id)
+        assert twin.status().resting[0].rest == 20
+    assert again.snapshot() == agent.snapshot()
+
+
+def test_the_close_of_a_billed_decision_ends_the_failures() -> None:
+    agent, _ = made(breaker=Breaker(failures=2), unanswered="expire")
+    fail_in_a_row(agent, 1)
+    decision = agent.pull(available=["large"])
+    agent.update(decision, cost=0.1)
+    agent.close(decision)
+    fail_in_a_row(agent, 1)
+    assert agent.status().resting == ()
+
+
+def test_a_failure_is_reported_once_where_answers_wait_for_the_close() -> None:
+    agent, _ = made(breaker=Breaker(failures=2), learn="close", expire_after=9, learner="late-bandit-lewa")
+    decision = agent.pull()
+    agent.fail(decision)
+    before = agent.snapshot()
+    with pytest.raises(ClosedError, match="all values of decision 1 were reported before"):
+        agent.fail(decision)
+    assert agent.snapshot() == before
+
+
+def test_a_plain_limit_beside_that_of_a_group_counts_a_failure_as_nothing() -> None:
+    both = [at_most("cost", 0.5), at_most("cost", 0.5, range=(0.25, 1), group="tier")]
+    agent, _ = made(both, context=[category("tier", ["a", "b"])])
+    values = agent.fail(agent.pull(context={"tier": "a"})).values
+    assert values == {"reward": 0.0, "cost": 0.0, "cost of a": 0.25, "cost of b": 0.5}
 
 
 def test_a_rest_is_at_most_the_longest_one() -> None:

@@ -82,6 +82,7 @@ class Failures(NamedTuple):
     last: int  # the newest decision that failed
     rest: float = 0.0  # the seconds that the action rests; 0 if it does not
     since: int = 0  # the number of decisions when the rest began: a later decision of the action is a probe
+    back: bool = False  # whether a probe was answered in part: the action is available until its next failure
 
 
 class RestingAction(NamedTuple):
@@ -115,12 +116,12 @@ class Breakers:
     @property
     def resting(self) -> bool:
         """Whether some action rests."""
-        return any(failures.rest for failures in self.failing.values())
+        return any(failures.rest and not failures.back for failures in self.failing.values())
 
     def fail(self, action: int, number: int, rounds: int, breaker: Breaker | None, others: Iterable[int]) -> None:
         """Count a failed decision of an action; `others` are the other actions that are not retired."""
         self.failed += 1
-        count, last, rest, since = self.failing.get(action, Failures(0, 0))
+        count, last, rest, since, back = self.failing.get(action, Failures(0, 0))
         count, last = count + 1, max(last, number)
         if breaker is None:
             rest = 0.0
@@ -129,33 +130,39 @@ class Breakers:
             self._began[action] = self.clock()
         elif rest and number > since:  # a probe; while every action rests, none is left out, and a decision is no probe
             alone = not all(self.failing[k].rest if k in self.failing else False for k in others)
-            rest, since = min(2 * rest, breaker.longest) if alone else rest, rounds
+            rest, since, back = min(2 * rest, breaker.longest) if alone else rest, rounds, False
             self._began[action] = self.clock()
-        self.failing[action] = Failures(count, last, rest, since)
+        self.failing[action] = Failures(count, last, rest, since, back)
 
-    def answer(self, action: int, number: int) -> None:
+    def answer(self, action: int, number: int, whole: bool) -> None:
         """End the failures of an action whose decision is answered, if the decision was made after they began.
 
-        An answer to an earlier decision, as a late rating, does not show that the action works now.
+        An answer to an earlier decision, as a late rating, does not show that the action works now. A part of an answer, as
+        a cost, ends a rest only: the call may still fail.
         """
         failures = self.failing.get(action)
-        if failures is not None and number > (failures.since if failures.rest else failures.last):
+        if failures is None or number <= (failures.since if failures.rest else failures.last):
+            return
+        if whole:
             del self.failing[action]
             self._began.pop(action, None)
+        elif failures.rest:
+            self.failing[action] = failures._replace(back=True)
 
     def draw(self, action: int) -> None:
         """Note that an action was drawn: if it rests, this is its probe, and others have to wait for another rest."""
-        if action in self.failing and self.failing[action].rest:
+        if action in self.failing and self.failing[action].rest and not self.failing[action].back:
             self._began[action] = self.clock()
 
     def awake(self, there: Sequence[int]) -> list[int]:
         """Return the actions of these that do not rest now; all of them if every one rests."""
         now = self.clock()
-        left = [k for k in there if k not in self.failing or not self._rests(k, self.failing[k].rest, now)]
+        left = [k for k in there if k not in self.failing or not self._rests(k, self.failing[k], now)]
         return left or list(there)
 
-    def _rests(self, action: int, rest: float, now: float) -> bool:
-        return rest > 0 and 0 <= now - self._began.setdefault(action, now) < rest
+    def _rests(self, action: int, failures: Failures, now: float) -> bool:
+        resting = failures.rest > 0 and not failures.back
+        return resting and 0 <= now - self._began.setdefault(action, now) < failures.rest
 
     def forget(self) -> None:
         """End every rest, as the breaker is switched off or has other settings."""
@@ -163,7 +170,8 @@ class Breakers:
 
     def list_resting(self, actions: Sequence[Label], retired: frozenset[int]) -> tuple[RestingAction, ...]:
         """Return the actions that rest."""
-        items = sorted(item for item in self.failing.items() if item[1].rest and item[0] not in retired)
+        resting = {action: item for action, item in self.failing.items() if item.rest and not item.back}
+        items = sorted(item for item in resting.items() if item[0] not in retired)
         return tuple(RestingAction(actions[k], item.times, item.rest, item.since) for k, item in items)
 
     def plain(self) -> JsonObject:
@@ -178,8 +186,8 @@ def breakers_from_plain(plain: Plain | None, actions: int) -> Breakers:
     if plain is None:
         return breakers
     breakers.failed = as_count("failed", plain["failed"], least=0)
-    for action, count, last, rest, since in plain["in_a_row"]:
+    for action, count, last, rest, since, back in plain["in_a_row"]:
         if not 0 <= action < actions:
             raise ValueError(f"an action that failed must be among {actions}, got {short_repr(action)}")
-        breakers.failing[int(action)] = Failures(int(count), int(last), float(rest), int(since))
+        breakers.failing[int(action)] = Failures(int(count), int(last), float(rest), int(since), bool(back))
     return breakers

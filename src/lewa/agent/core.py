@@ -315,7 +315,7 @@ class AgentCore(Journaling):
         An answer with the key of a decision that was made after the copy is then refused, and not taken for the answer
         to another decision with the same number.
         """
-        with self._lock:
+        with self._lock, self._free_turn():
             self._state.epochs.renew()
 
     def tag_of(self, number: int) -> str | None:

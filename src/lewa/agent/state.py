@@ -150,7 +150,7 @@ class AgentState(StateParts):
         if not self.breakers.failing:
             return self._take(number, values, recorded)
         action, taken = self.open[number].action, self._take(number, values, recorded)
-        self.breakers.answer(action, number)
+        self.breakers.answer(action, number, "reward" in taken or number not in self.open)
         return taken
 
     def fail(self, number: int, values: Mapping[str, Input], recorded: bool = False) -> dict[str, Value]:
@@ -159,14 +159,17 @@ class AgentState(StateParts):
         A value that was not told is the least reward, or what a constraint has if nothing happens. With full information
         nothing is known of the other actions: the decision is closed with the values that were told.
         """
-        action, taken = self.open[number].action, dict[str, Value]()
+        pending, taken = self.open[number], dict[str, Value]()
         whole = values if self.sees_all else {**values, **self._failed_values(number, values)}
+        if not (whole or self.sees_all):
+            raise ClosedError(f"all values of decision {number} were reported before; nothing was changed")
         if whole:
             taken = self._take(number, whole, recorded)
+        self.changing = True
         if self.sees_all and number in self.open:
-            self.close(number)
-        others = (k for k in range(self.driver.actions) if k != action and k not in self.retired)
-        self.breakers.fail(action, number, self.rounds, self.setup.breaker, others)
+            self._finish(number)
+        others = (k for k in range(self.driver.actions) if k != pending.action and k not in self.retired)
+        self.breakers.fail(pending.action, number, self.rounds, self.setup.breaker, others)
         return taken
 
     def _failed_values(self, number: int, values: Mapping[str, Input]) -> dict[str, Input]:
@@ -175,8 +178,8 @@ class AgentState(StateParts):
         ends = {"reward": setup.reward_range[0]} | {item.name: item.if_failed for item in setup.constraints}
         if self._by_group:
             values = spread(values, setup.constraints, setup.context, pending.features)
-            quantities = {item.quantity: item.if_failed for item in setup.constraints if item.quantity is not None}
-            ends |= spread(quantities, setup.constraints, setup.context, pending.features)
+            grouped = [item for item in setup.constraints if item.quantity is not None]
+            ends |= spread({item.quantity: item.if_failed for item in grouped}, grouped, setup.context, pending.features)
         known = {setup.fields[f] for f in pending.known()}
         return {name: ends[name] for name in setup.fields if name not in known and name not in values}
 
@@ -246,7 +249,13 @@ class AgentState(StateParts):
 
         A complete answer that waited for the close is learned now.
         """
+        pending = self.open[number]
         self.changing = True
+        self._finish(number)
+        if self.breakers.failing and pending.known():  # what was told of it, and no failure, shows that the action works
+            self.breakers.answer(pending.action, number, whole=True)
+
+    def _finish(self, number: int) -> None:
         self._end(number)
         if self.credits:
             self.hold_credit()

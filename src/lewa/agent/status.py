@@ -163,7 +163,8 @@ class Status(NamedTuple):
             average = "no values yet"
             if item.average is not None:
                 promised = "the limit" if item.promised == item.limit else f"{item.promised:.4g}, the mean of its limits"
-                average = f"{item.average:.4g} on average ({item.side} {promised}), {item.recent:.4g} recently"
+                average = f"{item.average:.4g} on average ({item.side} {promised})"
+                average += "" if item.recent is None else f", {item.recent:.4g} recently"
                 average += f", debt {item.debt:.4g}{_written_off(item)}; {_band(item)}: {item.verdict}"
             text.append(f"{item.name} {item.sense} {item.limit:g}: {average}; multiplier {item.multiplier:.4g}")
         if self.governor is not None:
