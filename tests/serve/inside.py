@@ -52,7 +52,7 @@ class Client:
 
         async def close() -> list[int | None]:
             served = host.agents[agent]
-            entries = served.hosted.due(host.now() + microseconds)
+            entries = served.hosted.due(host.now() + microseconds, 1_000_000)
             if entries:
                 await host.append(served, entries, host.now(served))
             return [entry.decision for entry in entries]

@@ -83,6 +83,10 @@ def test_a_header_has_a_size() -> None:
         reader, writer = await open_one()
         writer.write(body)
         assert (await reader.readuntil(b"9000"))[-4:] == b"9000"  # a body may be larger
+        reader, writer = await open_one()
+        chunked = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(chunked + b"4\r\nbody\r\n0\r\nX: " + b"a" * 5000)  # but not what follows it
+        assert b" 431 " in await ended(reader)
 
     play(scene, header=1000)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lewa.serve import fold
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.export import table
 from lewa.serve.store import open_store
@@ -179,3 +180,32 @@ def test_with_learning_at_the_close_a_failure_waits(web: Client, tmp_path: Path)
     web.call("POST", f"{AGENT}/close", {"decision": one["decision"]})
     assert (status(web)["open"], status(web)["answered"]) == (0, 1)
     check_journal(web, tmp_path)
+
+
+def test_a_bill_that_comes_after_a_failure_counts_in_the_cap(web: Client, tmp_path: Path) -> None:
+    caps = {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 3, "per": "week"}], "breaker": None}
+    assert web.call("POST", "/v1/agents", {**TWO, **caps})[0] == 201
+    by = []
+    for _ in range(6):
+        decision = decide(web)
+        by.append(decision["by"])
+        assert fail(web, decision)["result"] == "failed"
+        bill = {"decision": decision["decision"], "cost": 0.9}
+        for result in ("late", "same"):
+            assert web.call("POST", f"{AGENT}/feedback", [bill])[1]["told"][0]["result"] == result
+    assert by == ["learner"] * 3 + ["cap"] * 3
+    [cap] = status(web)["caps"]
+    assert cap["spent"] == pytest.approx(5.4)
+    check_journal(web, tmp_path)
+
+
+def test_a_bill_after_a_failure_is_counted_also_if_the_failure_left_memory(
+    web: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fold, "REMEMBERED", 1)
+    assert web.call("POST", "/v1/agents", TWO)[0] == 201
+    made = [decide(web) for _ in range(3)]
+    for decision in made:
+        fail(web, decision)
+    bill = {"decision": made[0]["decision"], "cost": 0.9}
+    assert web.call("POST", f"{AGENT}/feedback", [bill])[1]["told"][0]["result"] == "late"

@@ -342,3 +342,12 @@ def test_a_setup_without_new_terms_is_written_as_before(web: Client) -> None:
     setup, line = web.call("GET", AGENT)[1]["setup"], {"name": "cost", "at_most": 0.4, "range": [0.0, 1.0]}
     assert (setup["lines"], setup["watchdog"]) == ([line], [BAND])
     assert setup["caps"] == [{"line": "cost", "total": 3.0, "per": "week"}]
+
+
+def test_a_line_that_carries_over_all_again_is_written_as_the_default(web: Client) -> None:
+    make(web, lines=[{"name": "cost", "at_most": 0.3, "carry_over": "none"}])
+    text = json.loads('{"lines": [{"name": "cost", "carry_over": "all"}]}')
+    assert web.call("PATCH", AGENT, text, If_Match='"1"')[0] == 200
+    hosted = web.app.host.agents["router"].hosted
+    again = type(hosted).restore(hosted.snapshot(1, 1, 1))
+    assert again.hash() == hosted.hash()

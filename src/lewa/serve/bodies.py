@@ -88,7 +88,8 @@ def line_from(constraint: Constraint) -> Line:
     """Return the line that `line_of` makes this constraint of."""
     limit = {constraint.sense.replace(" ", "_"): constraint.limit}
     ends = constraint.low, constraint.high
-    return Line(constraint.name, range=ends, carry_over=constraint.carry_over, refunds=constraint.refunds, **limit)  # type: ignore[arg-type]  # checked
+    carried = "all" if constraint.carry_over == "all" else constraint.carry_over  # msgspec knows a default by identity
+    return Line(constraint.name, range=ends, carry_over=carried, refunds=constraint.refunds, **limit)  # type: ignore[arg-type]  # checked
 
 
 def agent_of(setup: AgentSetup) -> Agent:

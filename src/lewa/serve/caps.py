@@ -68,17 +68,23 @@ class Spending:
         line = self._line(agent)
         return None if not rules else -inf if line.refunds else line.low
 
-    def settle(self, number: int, value: object, least: float | None = 0.0) -> None:
+    def settle(self, number: int, value: object, least: float | None = 0.0, final: bool = True) -> None:
         """Count a bill in place of the worst; one of a past period counts no more.
 
-        A bill counts as `least` or more, and what is spent never falls below 0; without `least`, it counts as it is.
+        A bill counts as `least` or more, and what is spent never falls below 0; without `least`, it counts as it is. A bill
+        that is not `final`, of a call that failed, stays reserved: another one may come.
         """
         waiting = self.waiting.pop(number, None)
-        if waiting is not None:
-            action, worst = waiting
-            bill = float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
-            self.spent = self.spent + bill if least is None else max(self.spent + max(bill, least), 0.0)
-            self.reserved = self.reserved - worst if self.waiting else 0.0
+        if waiting is None:
+            return
+        action, worst = waiting
+        bill = float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
+        if not final:
+            self.waiting[number] = (action, max(bill, 0.0))
+            self.reserved += max(bill, 0.0) - worst
+            return
+        self.spent = self.spent + bill if least is None else max(self.spent + max(bill, least), 0.0)
+        self.reserved = self.reserved - worst if self.waiting else 0.0
 
     def summary(self, now: int | None = None) -> dict[str, object]:
         """Return the values of the cap at a time: nothing is spent in a period that began after the last decision."""

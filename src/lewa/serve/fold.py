@@ -19,7 +19,7 @@ from lewa.agent.files import json_parts
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.ids import read_id, write_id
-from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
+from lewa.serve.bodies import DecisionBody, Failed, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
 from lewa.serve.history import History
@@ -150,13 +150,13 @@ class Fold:
 
     def _add_values(self, number: int, known: Open, fresh: Mapping[str, Number], failed: bool = False) -> bool:
         self.open[number] = decision = known.with_values(fresh)
-        self._billed(number, fresh)
+        self._billed(number, fresh, failed)
         if "reward" in fresh:
             self.recent.add_rewards([fresh["reward"]])
         whole = len(decision.values) == len(self.fields) and not self._at_close
         if whole:
             del self.open[number]
-            self.remember({number: decision.values})
+            self.remember({number: Failed(decision.values) if failed else decision.values})
         elif failed and self._observes_all:  # the agent has closed it
             self._closed(number)
         return whole
@@ -164,10 +164,17 @@ class Fold:
     def _closed(self, number: int) -> None:
         self.remember({number: self.open.pop(number).values})
 
-    def _billed(self, number: int, fresh: Mapping[str, Number]) -> None:
+    def _billed(self, number: int, fresh: Mapping[str, Number], failed: bool = False) -> None:
+        unbilled = self.if_failed() if failed else {}
         for spending in self.spendings:
-            if spending.cap.line in fresh:
-                spending.settle(number, fresh[spending.cap.line], spending.least(self.agent, self.rules))
+            name = spending.cap.line
+            if name in fresh:
+                final = fresh[name] != unbilled.get(name)
+                spending.settle(number, fresh[name], spending.least(self.agent, self.rules), final)
+
+    def if_failed(self) -> dict[str, float]:
+        """Return the values of a decision whose action failed without a bill."""
+        return {item.name: item.if_failed for item in self.agent.setup.constraints}
 
     def _late(self, number: int, fresh: Mapping[str, Number]) -> None:
         for name, value in fresh.items():

@@ -26,6 +26,7 @@ from lewa.serve.writer import Writer
 T = TypeVar("T")
 FORGET = 60.0  # seconds between two deletions of old idempotency keys
 TICK = 0.25  # seconds between looks at the clock
+DUE = 200  # decisions that are closed in one step because their time is over
 READERS = 4  # threads for small reads
 SETTLED = 3  # leases that an agent stays after a takeover, before it is handed over
 READING = "it is reading its journal"
@@ -388,10 +389,12 @@ class Host:
                     continue
                 at = self.now(served)
                 try:
-                    entries = served.hosted.due(at)
-                    if entries:
+                    while entries := served.hosted.due(at, DUE):
                         self.append(served, entries, at).add_done_callback(_look)
-                    if watched.get(served.name) != served.seq:
+                        await asyncio.sleep(0)  # other calls are served between two slices
+                        if served.dropped or not served.idle.is_set():
+                            break
+                    if served.idle.is_set() and not served.dropped and watched.get(served.name) != served.seq:
                         self._watch(served, at)
                         watched[served.name] = served.seq
                 except Exception as error:

@@ -5,7 +5,7 @@ A call changes the agent in memory and returns the entries that the journal has 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, Self
 
 import msgspec
@@ -240,6 +240,9 @@ class Hosted(Fold):
             return "unknown", self._unknown(), None
         known, failed = self.open.get(number), isinstance(values, Failed)
         before = known.values if known is not None else self.finished[number]
+        if known is None and isinstance(before, Failed):  # a call that failed without a bill may still be billed
+            unbilled = self.if_failed().items()
+            before = {name: value for name, value in before.items() if failed or (name, value) not in unbilled}
         fresh: dict[str, Number] = {}
         for name, value in values.items():
             if name not in before:
@@ -338,12 +341,12 @@ class Hosted(Fold):
             f"this decision is not in the journal, which has {self.decisions}; a restored backup lacks those made after it"
         )
 
-    def due(self, now: int) -> list[Entry]:
-        """Close the decisions whose time is over."""
+    def due(self, now: int, most: int) -> list[Entry]:
+        """Close decisions whose time is over, at most so many."""
         limit = self.close_after
         if limit is None:
             return []
-        over = list(takewhile(lambda number: self.open[number].since + limit <= now, self.open))
+        over = list(islice(takewhile(lambda number: self.open[number].since + limit <= now, self.open), most))
         return [entry for number in over if (entry := self.close(number, "timeout")[2]) is not None]
 
     def _make_room(self) -> list[Entry]:

@@ -36,7 +36,8 @@ class LimitedConnection(HttpToolsProtocol):  # type: ignore[misc]  # mypy does n
 
     def __init__(self, *arguments: Any, room: Room, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._room, self._stage, self._requests, self._header = room, IDLE, 0, 0
+        self._room, self._stage, self._requests = room, IDLE, 0
+        self._part = self._header = 0  # bytes of this part, and since the request or a piece of its body began
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -56,15 +57,15 @@ class LimitedConnection(HttpToolsProtocol):  # type: ignore[misc]  # mypy does n
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, a part at a time: a header must be whole within as many bytes as it may have."""
+        """Take what came, a part at a time: a header, or what follows a body, must fit into as many bytes as it may have."""
         limits, before = self._room.limits, (self._stage, self._requests)
         for start in range(0, len(data), limits.header):
-            part, requests = data[start : start + limits.header], self._requests
+            part = data[start : start + limits.header]
+            self._part, self._header = len(part), self._header + len(part)
             super().data_received(part)
             if self.transport.is_closing():
                 return
-            self._header = len(part) + (self._header if requests == self._requests else 0)
-            if self._stage is HEADER and self._header >= limits.header:
+            if self._stage is not IDLE and self._header >= limits.header:
                 self.transport.write(TOO_LARGE)
                 self.transport.close()
                 return
@@ -83,7 +84,7 @@ class LimitedConnection(HttpToolsProtocol):  # type: ignore[misc]  # mypy does n
 
     def on_message_begin(self) -> None:
         """Begin a request."""
-        self._stage, self._requests = HEADER, self._requests + 1
+        self._stage, self._requests, self._header = HEADER, self._requests + 1, self._part
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -91,6 +92,11 @@ class LimitedConnection(HttpToolsProtocol):  # type: ignore[misc]  # mypy does n
         self._stage = BODY
         self._room.waiting.pop(self, None)
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._header = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note that a request is whole."""

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from starlette.requests import Request
 
 from lewa.serve.auth import Caller
-from lewa.serve.bodies import body_of
+from lewa.serve.bodies import Failed, body_of
 from lewa.serve.drawing import Drawing, Made
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.everywhere import Everywhere
@@ -239,7 +239,7 @@ class Service:
                 commits.append(host.append(served, entries, at, keys))
         for commit in commits:
             await commit
-        if not commits and any(result.result == "same" for result in answered):
+        if any(result.result == "same" for result in answered):
             await host.settled(served)  # what it is the same as may not be on disk yet
         return answered
 
@@ -288,6 +288,8 @@ class Service:
             for row in rows:
                 if row.kind in TOLD and row.decision in values:
                     values[row.decision].update(msgspec.json.decode(row.body, type=dict[str, Number]))
+                if row.kind == "fail" and row.decision in values:
+                    values[row.decision] = Failed(values[row.decision])
             served.hosted.remember({number: values[number] for number in served.hosted.missing(missing)})
         for number in numbers:  # those that this call finishes push out others
             if number in served.hosted.finished:
