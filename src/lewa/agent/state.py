@@ -179,7 +179,9 @@ class AgentState(StateParts):
         if self._by_group:
             values = spread(values, setup.constraints, setup.context, pending.features)
             grouped = [item for item in setup.constraints if item.quantity is not None]
-            ends |= spread({item.quantity: item.if_failed for item in grouped}, grouped, setup.context, pending.features)
+            ends |= spread(
+                {str(item.quantity): item.if_failed for item in grouped}, grouped, setup.context, pending.features
+            )
         known = {setup.fields[f] for f in pending.known()}
         return {name: ends[name] for name in setup.fields if name not in known and name not in values}
 
