@@ -12,7 +12,8 @@ from lewa.feedback import Bandit
 from lewa.games.base import Scripted
 from lewa.kernels import comparable
 from lewa.kernels.roles import Charged, Counts, TargetSums
-from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.theory.guarantees import none
 from lewa.types import Matrix, Vector
 

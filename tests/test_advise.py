@@ -16,7 +16,8 @@ from lewa import cli, learners
 from lewa.advice import CONTEXTUAL, NEVER, PRACTICE, rank, weigh
 from lewa.choice import choose_learner, least_bound_beside
 from lewa.feedback import feedback_kind
-from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
+from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL
+from lewa.theory.setting import Setting
 from tests.theorems.instances import HUNT
 
 K, FLOOR = 10, 0.6

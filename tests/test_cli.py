@@ -22,8 +22,9 @@ from lewa.learners import make as make_learner
 from lewa.measures import hindsight, positive_violation, regret, violation
 from lewa.report.tables import Sheet, table
 from lewa.simulate.run import play
-from lewa.theory.delayed import most_late
+from lewa.theory.setting import most_late
 from tests import forks
+from tests.statements import late_statements, probable_statements
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
         first = json.loads(printed)
         assert (status, first["source"][-5:]) == (0, source)
         learner = make_learner(name, 3, 10**6, 0.5)
-        assert first["regret"] == learner.late_guarantees(3, 10**6, most_late(10**6, 20))[0].regret
+        assert first["regret"] == late_statements(learner, 3, 10**6, most_late(10**6, 20))[0].regret
     _, printed, _ = lewa_("guarantee", "anytime-lewa", *words)
     assert json.loads(printed)["reason"] == "nothing is proved for this learner with late answers"
     _, printed, _ = lewa_("guarantee", "late-lewa", *words, "--epsilon", 0.1)
@@ -142,7 +143,7 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
     _, printed, _ = lewa_("guarantee", "late-lewa-ix", *words, "--epsilon", 0.1, "--set", "delay=20")
     found = json.loads(printed)
     learner = make_learner("late-lewa-ix", 3, 10**6, 0.5, delay=20, epsilon=0.1)
-    (bound,) = learner.late_probable(3, 10**6, most_late(10**6, 20), 0.1)
+    (bound,) = probable_statements(learner, 3, 10**6, most_late(10**6, 20), 0.1)
     assert (found["kind"], found["source"][-5:], found["regret"]) == ("high probability", "(Th6)", bound.regret)
     _, printed, _ = lewa_("guarantee", "late-lewa-ix", *words)
     assert "needs delta >= 4*m*eta*(K + G) with G = 40" in json.loads(printed)["reason"]

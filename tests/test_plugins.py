@@ -305,7 +305,8 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import comparable
 from lewa.kernels.roles import Play
-from lewa.learners.base import Learner, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_problem
 from lewa.theory.guarantees import none
 from lewa.types import Vector
 

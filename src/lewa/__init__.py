@@ -18,7 +18,8 @@ from lewa.simulate.player import Player
 from lewa.simulate.replay import replay
 from lewa.simulate.run import play
 from lewa.theory.guarantees import Guarantee as Guarantee
-from lewa.theory.guarantees import Setting, guarantee
+from lewa.theory.guarantees import guarantee
+from lewa.theory.setting import Setting
 from lewa.version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from lewa import learners
 from lewa.advice import PRACTICE, Question, advise, rank_all
-from lewa.learners.base import check_problem
-from lewa.theory.delayed import most_late
-from lewa.theory.guarantees import Setting
+from lewa.learners.parameter_checks import check_problem
+from lewa.theory.guarantees import PROBABLE
+from lewa.theory.setting import Setting, most_late
 from lewa.validation import as_count, short_repr
 
 GOALS = ("practice", "proved")
@@ -228,10 +228,9 @@ def choose_for_late_answers(
         except ValueError:  # some settings cannot be combined
             return inf
         epsilon = settings.get("epsilon")
-        statements = learner.late_guarantees(actions, T, late)
-        if isinstance(epsilon, int | float):
-            statements = learner.late_probable(actions, T, late, epsilon)
-        proved = [item for item in statements if item.regret is not None]
+        setting = Setting(delays=late, epsilon=epsilon if isinstance(epsilon, int | float) else None)
+        proved = [item for item in learner.guarantees(actions, T, setting) if item.regret is not None]
+        proved = [item for item in proved if (item.kind == PROBABLE) == (setting.epsilon is not None)]
         return min((max(item.regret or 0.0, *(item.violation or ())) for item in proved), default=inf)
 
     choices = [LearnerChoice(name, {}) for name in names if name == first]

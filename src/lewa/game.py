@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Indices, Matrix, Vector, Words
 from lewa.validation import short_repr
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.statements import from_start, late_statements, probable_statements
 
 from lewa import Agent, Setting, at_least, at_most
 from lewa.agent import ClosedError
@@ -16,7 +17,7 @@ from lewa.agent.delays import DelayCounter
 from lewa.agent.recent import Shift
 from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
 from lewa.theory import delayed
-from lewa.theory.delayed import Delays
+from lewa.theory.setting import Delays
 
 FLOOR = 0.5
 FLOORS = np.array([FLOOR])
@@ -54,11 +55,11 @@ def test_the_counters_are_what_counting_every_pair_gives(deeds: list[int], dice:
 
 def test_without_delay_the_bounds_are_those_of_answers_at_once() -> None:
     for learner in (Lewa.tuned(3, 5000, FLOOR), Lewa.tuned(4, 900, (0.4, 0.3)), FixedShareLewa.tuned(3, 5000, FLOOR)):
-        plain, late = learner.guarantees(4, 5000, SETTING)[0], learner.late_guarantees(4, 5000, Delays())[0]
+        plain, late = learner.guarantees(4, 5000, SETTING)[0], late_statements(learner, 4, 5000, Delays())[0]
         assert late.regret == pytest.approx(plain.regret)
         assert late.violation == pytest.approx(plain.violation)
     bandit = LossBanditLewa.tuned(3, 5000, FLOOR)
-    plain, late = bandit.guarantees(3, 5000, SETTING)[0], bandit.late_guarantees(3, 5000, Delays())[0]
+    plain, late = bandit.guarantees(3, 5000, SETTING)[0], late_statements(bandit, 3, 5000, Delays())[0]
     assert late.regret == pytest.approx(plain.regret)
     assert late.violation == pytest.approx(plain.violation)
 
@@ -342,7 +343,7 @@ def test_answers_that_were_open_at_a_change_cost_their_price_and_no_more(learner
         assert agent._state.delays.made == 40
         again = Agent.restore(json.loads(json.dumps(agent.snapshot())))._state
         assert (again.beginning, again.delays.so_far()) == (beginning, late)
-        regret = agent.setup.learner.segment_guarantees(2, 10**6, late, beginning.start)[0].regret
+        regret = from_start(agent.setup.learner, 2, 10**6, late, beginning.start)[0].regret
         assert regret is not None
         return regret, beginning.start
 
@@ -431,7 +432,7 @@ def test_late_bandit_lewa_has_a_start_after_every_change_of_what_it_decides() ->
         assert len(beginning.start.totals) == 5
         assert beginning.start.totals[0] == agent._state.counts["answered"]
         agent.update(agent.pull(), reward=0.5, cost=0.5)
-        assert agent._state.setup.learner.segment_guarantees(4, 10**8, Delays(), beginning.start)[0].regret is not None
+        assert from_start(agent._state.setup.learner, 4, 10**8, Delays(), beginning.start)[0].regret is not None
 
 
 def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
@@ -472,7 +473,7 @@ def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something(
     for kind, regret, violation in ((Lewa, 0.008, 0.13), (FixedShareLewa, 0.011, 0.15), (LossBanditLewa, 0.016, 0.18)):
         tuned, proved = kind.tuned(3, T, FLOOR, delay=d), []
         for learner in (tuned, kind.tuned(3, T, FLOOR)):
-            statement = learner.late_guarantees(3, T, late)[0]
+            statement = late_statements(learner, 3, T, late)[0]
             proved.append((statement.regret, statement.violation and statement.violation[0]))
         assert proved[0][0] <= regret * T  # type: ignore[operator]
         assert proved[0][1] <= violation * T  # type: ignore[operator]
@@ -490,12 +491,12 @@ def test_a_delay_and_an_epsilon_that_are_foreseen_have_a_bound_with_high_probabi
         share = getattr(tuned, "share", 0.0)
         assert tuned.eta == pytest.approx(2 * sqrt((log(K) + more + noise / (2 * s)) / (T * 41)))
         assert tuned.delta == pytest.approx(tuned.eta / 2 * (41 + s) + 4 * share * d)
-        (statement,) = tuned.late_probable(K, T, late, epsilon)
+        (statement,) = probable_statements(tuned, K, T, late, epsilon)
         bound = delayed.full_information(tuned, K, T, late, share)
         assert statement.regret == pytest.approx(bound.B + noise / (2 * tuned.eta * s))  # theta = 2 eta s
         assert statement.regret < 0.012 * T
         assert statement.violation[0] < 0.17 * T
-        (none,) = kind.tuned(K, T, FLOOR, delay=d).late_probable(K, T, late, epsilon)
+        (none,) = probable_statements(kind.tuned(K, T, FLOOR, delay=d), K, T, late, epsilon)
         assert none.regret is None  # no room for the noise
         for chosen in ({"delay": d}, {"epsilon": epsilon}):
             alone: Any = kind.tuned(K, T, FLOOR, **chosen)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from tests.agent.test_late import answer_late
 from tests.agent.test_printed_bounds import of_theorems
+from tests.statements import late_statements, probable_statements
 
 from lewa import Agent, at_least, at_most
 from lewa.choice import choose_for_late_answers
 from lewa.learners import make
 from lewa.theory import delayed, delayed_ix, delayed_probable
-from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, IN_ADVANCE, MEAN, OBLIVIOUS, SHARES, UNSEEN
+from lewa.theory.setting import Delays, most_late
 
 LINES = [at_least("c", 0.5)]
 
@@ -26,7 +27,7 @@ def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
     status, late = agent.status(), agent._state.delays.so_far()
     learner: Any = agent.setup.learner
     assert (late.missing, agent._state.delays.made) == (1, 150)
-    assert of_theorems(status) == learner.late_guarantees(2, 150, late)
+    assert of_theorems(status) == late_statements(learner, 2, 150, late)
     expected, sure = status.guarantees
     assert expected.source == sure.source == "Late LEWA, late answers (Th2)"
     assert delayed.no_later(late) in expected.assumptions
@@ -76,7 +77,7 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert agent._state.driver.multiplier[0] == pytest.approx(after)
     status, late = agent.status(), agent._state.delays.so_far()
     assert (late.missing, agent._state.delays.made) == (1, 399)
-    assert of_theorems(status) == (*learner.late_probable(2, 399, late, 0.1), *learner.late_guarantees(2, 399, late))
+    assert of_theorems(status) == (*probable_statements(learner, 2, 399, late, 0.1), *late_statements(learner, 2, 399, late))
     probable, expected = status.guarantees
     assert (probable.kind, probable.epsilon, probable.source) == ("high probability", 0.1, delayed_ix.SOURCE)
     assert probable.assumptions[:5] == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.FIXED_ROUNDS)
@@ -102,7 +103,7 @@ def test_late_loss_bandit_lewa_prints_its_bound_for_any_arrivals_at_the_delays_t
     agent.close(agent.pull())
     status, late, learner = agent.status(), agent._state.delays.so_far(), agent.setup.learner
     assert (late.missing, late.partners, agent._state.delays.made) == (1, 2, 399)
-    assert of_theorems(status) == learner.late_guarantees(2, 399, late)
+    assert of_theorems(status) == late_statements(learner, 2, 399, late)
     mean, always = status.guarantees
     assert mean.source == always.source == "Late BanditLEWA, losses, late answers (Th5)"
     assert mean.assumptions[:5] == (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, delayed.no_later(late))
@@ -153,7 +154,7 @@ def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> Non
 @pytest.mark.parametrize("name", ["lewa", "fixed-share-lewa"])
 def test_lewa_says_why_it_has_no_late_bound_with_high_probability(name: str) -> None:
     learner = make(name, actions=3, horizon=10_000, floor=0.5, epsilon=0.1)
-    (statement,) = learner.late_probable(3, 10_000, delayed.most_late(10_000, 5), 0.1)
+    (statement,) = probable_statements(learner, 3, 10_000, most_late(10_000, 5), 0.1)
     assert statement.regret is None
     assert "needs delta > (m*eta/2)*(1 + G)" in statement.reason
     assert "with G = 10 decisions open together" in statement.reason
@@ -184,10 +185,10 @@ def test_the_bound_of_any_arrivals_is_the_formula() -> None:
     B = c * sqrt(K * T + 4 * D + (K + 2 * G) * (4 * y * sqrt(T) + y * y * (1 + np.log(T))))
     B += c * c * (K + 2 * G) * sqrt(T) / delta + (sqrt(T) + 2 * sqrt(e * D)) / delta
     B += (1 + np.log2((K * T + 4 * D) * (1 + S) ** 2 / K)) * o * (1 + S)
-    statement = learner.late_guarantees(K, T, Delays(D, G, e, o + 1))[0]
+    statement = late_statements(learner, K, T, Delays(D, G, e, o + 1))[0]
     assert statement.regret == pytest.approx(B)
     assert statement.violation == pytest.approx([sqrt(2 * delta * sqrt(T) * (T + B))])
-    lost = learner.late_guarantees(K, T - 5, Delays(D, G, e, o + 1, 5))[0]
+    lost = late_statements(learner, K, T - 5, Delays(D, G, e, o + 1, 5))[0]
     assert lost.regret == pytest.approx(B + 5 * (1 + 0.25 * sqrt(T) / delta))
 
 
@@ -195,11 +196,11 @@ def test_one_very_late_answer_is_named_as_the_reason_for_a_trivial_bound() -> No
     T = 10_000
     for name in ("late-lewa", "late-bandit-lewa", "loss-bandit-lewa"):
         learner = make(name, 2, T, 0.5)
-        statement = learner.late_guarantees(2, T, Delays(T, T - 1, T - 1, 2))[0]  # the first answer comes last
+        statement = late_statements(learner, 2, T, Delays(T, T - 1, T - 1, 2))[0]  # the first answer comes last
         text = "; ".join((*statement.assumptions, statement.reason))
         assert "the latest answer was open together with 9999 other decisions, the average one with 2" in text
         assert "with expire_after=h that number is at most 2 h" in text
-        assert "expire_after" not in str(learner.late_guarantees(2, T, Delays(9 * T, 18, 18, 10))[0])
+        assert "expire_after" not in str(late_statements(learner, 2, T, Delays(9 * T, 18, 18, 10))[0])
 
 
 def test_without_a_horizon_the_choice_for_late_answers_with_full_information_is_late_lewa() -> None:

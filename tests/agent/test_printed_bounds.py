@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import ROOT
+from tests.statements import entropy, late_statements, probable_statements
 
 import lewa
 from lewa import Agent, Governor, at_least, learners
@@ -22,8 +23,8 @@ from lewa.agent.recent import Shift
 from lewa.feedback import feedback_kind
 from lewa.learners import Learner
 from lewa.theory import contexts, delayed, delayed_probable, guarantees, projected, rivals
-from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Delays, most_late
 
 pytestmark = pytest.mark.plain
 LATE = Delays(5, 2, 2, 3, 1)
@@ -83,21 +84,21 @@ def test_the_same_holds_with_bandit_feedback() -> None:
     assert statement.regret is None or statement.regret >= regret
 
 
-CHANGED = [name for name, kind in learners.ALL.items() if kind.segment_guarantees is not Learner.segment_guarantees]
+CHANGED = [name for name, kind in learners.ALL.items() if kind.theorems and kind.theorems.changed]
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_every_learner_with_statements_after_a_change_knows_its_least_probability(name: str) -> None:
     learner = learners.make(name, 3, 1000, 0.5)
     state, there = learner.start(3), np.array([True, True, False])
-    assert learner.entropy(state, there) == pytest.approx(np.log(3 if name == "fixed-share-lewa" else 2))
+    assert entropy(learner, state, there) == pytest.approx(np.log(3 if name == "fixed-share-lewa" else 2))
     if name == "fixed-share-lewa":
         state.weights.value[:], state.weights.head[0] = (1.0, 0.0, 1.0), 2.0
-        assert learner.entropy(state, there) == pytest.approx(-np.log(learner.parameters["share"] / 3))
+        assert entropy(learner, state, there) == pytest.approx(-np.log(learner.parameters["share"] / 3))
         return
     state.weights.log[:] = 0.0, -2000.0, -9000.0
-    assert learner.entropy(state, there) == 2000.0
-    assert learner.entropy(state, ~there) == 0.0
+    assert entropy(learner, state, there) == 2000.0
+    assert entropy(learner, state, ~there) == 0.0
 
 
 def test_a_saved_start_that_an_earlier_version_cut_off_has_no_bound() -> None:
@@ -170,8 +171,7 @@ def test_every_assumption_that_a_run_can_contradict_withdraws_the_bounds_that_ha
             guarantees.conclude(guarantees.Bound(0.5, 0.0), T, np.array([0.5]), guarantees.EXPECTED, "any", (sentence,)),
         )
 
-    for name in ("guarantees", "late_guarantees"):
-        monkeypatch.setattr(type(agent.setup.learner), name, lambda _, *values: proved(*values))
+    monkeypatch.setattr(type(agent.setup.learner), "guarantees", lambda _, *values: proved(*values))
     for _ in range(20):
         answer(agent)
     assert sentence in agent.status().guarantee.assumptions
@@ -210,7 +210,7 @@ def test_every_assumption_of_every_theorem_is_checked_or_listed_as_only_assumed(
     for learner, K in learners.ALL[name].examples():
         for T in (1000, 10**6, 10**9):
             found = [item for setting in settings for item in learner.guarantees(K, T, setting)]
-            found += [*learner.late_guarantees(K, T, LATE), *learner.late_probable(K, T, LATE, 0.05)]
+            found += [*late_statements(learner, K, T, LATE), *probable_statements(learner, K, T, LATE, 0.05)]
             for statement in found:
                 for text in statement.assumptions if statement.regret is not None else ():
                     assert text in whole or text.startswith(WITH_NUMBERS), text
@@ -347,10 +347,12 @@ def test_a_decision_made_elsewhere_in_a_safe_round_is_not_safe() -> None:
 def test_the_goal_proved_takes_the_smallest_bound_at_a_delay(feedback: str, T: int, d: int, epsilon: float | None) -> None:
     wish = {"delay": d} | ({} if epsilon is None else {"epsilon": epsilon})
     agent = Agent(["a", "b"], [at_least("x", 0.6)], feedback=feedback, horizon=T, goal="proved", settings=wish)
-    late = delayed.most_late(T, d)
+    late = most_late(T, d)
 
     def size(learner: Learner) -> float:
-        found = learner.late_guarantees(2, T, late) if epsilon is None else learner.late_probable(2, T, late, epsilon)
+        found = (
+            late_statements(learner, 2, T, late) if epsilon is None else probable_statements(learner, 2, T, late, epsilon)
+        )
         return min((max(item.regret, *(item.violation or ())) for item in found if item.regret is not None), default=np.inf)
 
     others = list[float]()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.agent.test_printed_bounds import of_theorems
+from tests.statements import late_statements
 
 from lewa import Agent, at_most
 from lewa.theory.delayed import no_later
@@ -55,7 +56,7 @@ def test_the_status_prints_the_bound_at_the_errors_of_the_expected_values_so_far
     state: Any = agent._state.driver.state
     errors = (float(state.account[2, 0]),)
     assert 0.05 < errors[0] <= 0.1
-    assert of_theorems(status)[0] == agent.setup.learner.late_guarantees(2, 400, late._replace(errors=errors))[0]
+    assert of_theorems(status)[0] == late_statements(agent.setup.learner, 2, 400, late._replace(errors=errors))[0]
     assert no_later(late._replace(errors=errors)) in status.guarantees[0].assumptions
     certificate = status.constraints[0].certificate
     assert certificate is not None

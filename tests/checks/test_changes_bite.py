@@ -24,8 +24,10 @@ from lewa.feedback import Bandit, Full
 from lewa.kernels import Weights, anytime_dual_step, comparable, draw, grow, normalize, ones, priced_loss, set_weights
 from lewa.kernels.roles import Clock, Counts, Losses, Multiplier, PerAction
 from lewa.learners import ALL, AnytimeBanditLewa
-from lewa.learners.base import Learner, check_positive
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.plain

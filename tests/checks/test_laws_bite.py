@@ -18,7 +18,8 @@ from lewa.kernels import dot, draw, grow, grow_one, grow_priced, normalize, ones
 from lewa.learners import BanditLewa, Ewa, Lewa
 from lewa.learners.ewa import EwaState
 from lewa.learners.lewa import LewaState
-from lewa.theory.guarantees import PATHWISE, Guarantee, Setting, none
+from lewa.theory.guarantees import PATHWISE, Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Indices, Matrix, Vector, Words
 
 ROUNDS = 1000 if HUNT else 300  # of plain Python, extreme ones and draws

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 import lewa
 from lewa import cli
 from lewa.kernels import NATURE, keys
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE
 from lewa.theory.realised import realised, subject
+from lewa.theory.setting import Setting
 
 EPSILON = 0.1
 

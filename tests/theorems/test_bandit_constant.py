@@ -9,7 +9,8 @@ from tests.theorems.instances import some
 
 import lewa
 from lewa.learners import BanditOpEwa
-from lewa.theory.guarantees import EXPECTED_INSIDE, PROBABLE, Setting
+from lewa.theory.guarantees import EXPECTED_INSIDE, PROBABLE
+from lewa.theory.setting import Setting
 
 EPSILON, SEEDS = 0.2, some(40)
 WORLDS: dict[str, tuple[list[float], list[list[float]], tuple[float, ...]]] = {

@@ -9,7 +9,7 @@ from tests.theorems.instances import some
 
 import lewa
 from lewa.learners import BanditOpEwa, OpEwa
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 K, T, C, EPSILON, SEEDS = 3, 500, 4.0, 0.2, some(20)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.statements import late_statements
 from tests.theorems.instances import HUNT, few
 
 from lewa.agent.delays import DelayCounter
@@ -17,7 +18,7 @@ from lewa.learners import LateBanditLewa, LossBanditLewa
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
 from lewa.theory import delayed
-from lewa.theory.delayed import Delays, Start
+from lewa.theory.setting import Delays, Start
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.plain  # some hundred rounds each, in whatever order
@@ -214,7 +215,7 @@ def test_with_delays_that_look_at_nothing_the_bounds_hold_in_expectation(name: s
     for seed in range(seeds):
         regret, short, late = _coins(learner, rewards, constraints, floor, orders, seed)
         runs.append((regret, short))
-    bounds = learner.late_guarantees(K, T, late)[0]
+    bounds = late_statements(learner, K, T, late)[0]
     assert bounds.regret is not None
     assert bounds.violation is not None
     for column, most in zip(np.array(runs).T, (bounds.regret, bounds.violation[0]), strict=True):

@@ -15,7 +15,7 @@ from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateBanditLewa
 from lewa.theory import delayed
-from lewa.theory.delayed import Delays
+from lewa.theory.setting import Delays
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.plain

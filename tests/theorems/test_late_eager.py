@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.statements import late_statements
 from tests.theorems.instances import law
 from tests.theorems.test_late_ix import World, check_certificates, play, worlds
 
@@ -14,8 +15,9 @@ from lewa import Setting
 from lewa.feedback import Bandit
 from lewa.learners import LateLewaIx, LateLossBanditLewa
 from lewa.learners.late_loss_bandit_lewa import LateLossState
-from lewa.theory.delayed import Delays, no_later
+from lewa.theory.delayed import no_later
 from lewa.theory.delayed_dual import eager_steps
+from lewa.theory.setting import Delays
 
 pytestmark = pytest.mark.plain
 KINDS = (LateLewaIx, LateLossBanditLewa)
@@ -130,14 +132,14 @@ def test_the_bounds_have_the_errors_of_the_reserves_in_the_place_of_the_whole_ra
     )
     assert steps.lost == pytest.approx(1 + steps.prices[0] * 0.8 + steps.prices[1] * 0.7)
     assert steps.lost_violation == (0.9, 0.6)
-    (statement, *_), (other, *_) = (learner.late_guarantees(K, T, late) for learner in (eager, plain))
+    (statement, *_), (other, *_) = (late_statements(learner, K, T, late) for learner in (eager, plain))
     Gam = 1 + 0.5 * delta * mu * 2 * d
     assert other.regret - statement.regret == pytest.approx(2 * mu * Gam**2 * (T / 2 + d * T) - cost)
     assert statement.regret < other.regret
     assert no_later(late) in statement.assumptions
     assert "no constraint differs from its reserve by more than 0.1 and 0.25 of its range" in no_later(late)
-    unknown = eager.late_guarantees(K, T, late._replace(errors=()))[0]  # then the largest possible ones
-    assert unknown.regret == pytest.approx(eager.late_guarantees(K, T, late._replace(errors=(0.9, 0.7)))[0].regret)
+    unknown = late_statements(eager, K, T, late._replace(errors=()))[0]  # then the largest possible ones
+    assert unknown.regret == pytest.approx(late_statements(eager, K, T, late._replace(errors=(0.9, 0.7)))[0].regret)
     assert eager.guarantees(K, T, Setting())[0].regret == pytest.approx(
         plain.guarantees(K, T, Setting())[0].regret
         - mu * T

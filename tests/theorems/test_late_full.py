@@ -14,7 +14,7 @@ from lewa.engine.session import Session
 from lewa.feedback import full_feedback
 from lewa.learners import FixedShareLewa, LateLewa, Lewa
 from lewa.theory import delayed, delayed_probable
-from lewa.theory.delayed import Delays, Start
+from lewa.theory.setting import Delays, Start
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.plain

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.statements import late_statements, probable_statements
 from tests.theorems.instances import HUNT, few, law
 
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateLewaIx, LateLossBanditLewa
 from lewa.theory import delayed_ix
-from lewa.theory.delayed import Delays
 from lewa.theory.delayed_dual import late_steps
+from lewa.theory.setting import Delays
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.plain
@@ -77,7 +78,7 @@ class Path(NamedTuple):
     reserved: Matrix  # (T, m)  the reserves of the actions drawn; 0 without reserves
 
     @property
-    def late(self) -> Delays:
+    def late_statements(self) -> Delays:
         """D, G, e, the most open, and the lost."""
         T = len(self.actions)
         partners = [len(self.open[t]) + sum(t in later for later in self.open) for t in range(T)]
@@ -275,12 +276,12 @@ def test_the_bound_with_the_tuning_is_that_of_the_formula(K: int, d: int, epsilo
     Gam, S = 1 + 0.5 * delta * mu * 2 * d, sum(floor) * min((1 + delta * mu * 2 * d) / delta, mu * T)
     B = (log(K) + log(K / e5)) / eta + 2 * eta * (K * T + 2 * d * T) + (1 + S) * (1 + d) * log(1 / e5)
     B += m * mu * Gam**2 * (T / 2 + d * T) + log(K / e5) / (2 * delta / m)
-    (statement,) = learner.late_probable(K, T, late, epsilon)
+    (statement,) = probable_statements(learner, K, T, late, epsilon)
     assert statement.regret == pytest.approx(B)
     assert statement.violation is not None
     V = np.sqrt(2 * (delta * T + 1 / mu) * (T + B)) + np.sqrt(T / 2 * log(m / e5))
     assert statement.violation == pytest.approx([min(V, c0 * T) for c0 in floor])
-    (expected,) = learner.late_guarantees(K, T, late)
+    (expected,) = late_statements(learner, K, T, late)
     assert expected.regret == pytest.approx(log(K) / eta + 2 * eta * (K + 2 * d) * T + m * mu * Gam**2 * (T / 2 + d * T))
 
 
@@ -303,7 +304,7 @@ def test_few_runs_exceed_the_bound(hostile: bool) -> None:
     T, K, d, epsilon = 3000, 3, 4, 0.1
     rewards, kept = np.array([0.9, 0.5, 0.4]), np.array([0.2, 0.6, 0.9])
     learner = LateLewaIx.tuned(K, T, 0.5, delay=d, epsilon=epsilon)
-    (bound,) = learner.late_probable(K, T, Delays(d * T, 2 * d, 2 * d, d + 1), epsilon)
+    (bound,) = probable_statements(learner, K, T, Delays(d * T, 2 * d, 2 * d, d + 1), epsilon)
     assert bound.regret is not None
     assert bound.violation is not None
     for seed in range(40):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.statements import late_statements
 from tests.theorems.instances import HUNT, few, law
 from tests.theorems.test_late_ix import World, check_dual_steps, check_effective_chances, losses, play, worlds
 
@@ -17,8 +18,8 @@ from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateLossBanditLewa, LossBanditLewa
 from lewa.theory import delayed_losses
-from lewa.theory.delayed import Delays
 from lewa.theory.delayed_dual import late_steps
+from lewa.theory.setting import Delays
 from lewa.types import Matrix
 
 pytestmark = pytest.mark.plain
@@ -140,12 +141,12 @@ def test_the_bound_with_the_tuning_is_that_of_the_formula(K: int, d: int, m: int
     assert mu == pytest.approx(1 / sqrt(m * (1 + 2 * d) * T))
     Gam = 1 + 0.5 * delta * mu * 2 * d
     B = log(K) / eta + eta * (K * T + 4 * d * T) + m * mu * Gam**2 * (T / 2 + d * T)
-    statements = learner.late_guarantees(K, T, Delays(d * T, 2 * d, 2 * d, d + 1))
+    statements = late_statements(learner, K, T, Delays(d * T, 2 * d, 2 * d, d + 1))
     assert [item.kind for item in statements] == ["expected [E V]+", "expected E[V]+"]
     for statement in statements:
         assert statement.regret == pytest.approx(B)
         assert statement.violation == pytest.approx([min(sqrt(2 * (delta * T + 1 / mu) * (T + B)), c0 * T) for c0 in floor])
-    lost = learner.late_guarantees(K, T - 7, Delays(d * T, 2 * d, 2 * d, d + 1, 7))[0]
+    lost = late_statements(learner, K, T - 7, Delays(d * T, 2 * d, 2 * d, d + 1, 7))[0]
     dearest = sum(c0 * min((1 + delta * mu * 2 * d) / delta, mu * T) * (1 - c0) for c0 in floor)
     assert lost.regret == pytest.approx(B + 7 * (1 + dearest))
 
@@ -154,7 +155,7 @@ def test_without_delay_it_is_the_bound_of_the_loss_form() -> None:
     late, plain = LateLossBanditLewa.tuned(3, 5000, 0.5), LossBanditLewa.tuned(3, 5000, 0.5)
     assert (late.eta, late.delta, late.mu, late.reserves.size) == (plain.eta, plain.delta, plain.mu, 0)
     known = plain.guarantees(3, 5000, Setting())[0]
-    for bound in (late.guarantees(3, 5000, Setting())[0], late.late_guarantees(3, 5000, Delays())[0]):
+    for bound in (late.guarantees(3, 5000, Setting())[0], late_statements(late, 3, 5000, Delays())[0]):
         assert bound.regret == pytest.approx(known.regret)
         assert bound.violation == pytest.approx(known.violation)
 
@@ -162,7 +163,7 @@ def test_without_delay_it_is_the_bound_of_the_loss_form() -> None:
 def test_without_a_shrinkage_that_absorbs_the_delay_nothing_is_proved() -> None:
     learner = LateLossBanditLewa.tuned(3, 10**6, 0.5, delay=2)  # delta = 2 m eta (K + 8)
     for partners, proved in ((4, True), (5, False)):
-        statement = learner.late_guarantees(3, 10**6, Delays(10**6, partners, partners, 3))[0]
+        statement = late_statements(learner, 3, 10**6, Delays(10**6, partners, partners, 3))[0]
         assert (statement.regret is not None) == proved
         assert proved or "2*m*eta*(K + 2*G) with G = 5 decisions open together" in statement.reason
 
@@ -172,7 +173,7 @@ def test_with_slow_actions_and_bad_news_that_comes_late_the_means_keep_the_bound
     T, K, d, runs = 3000, 3, 4, 60
     rewards, kept = np.array([0.9, 0.5, 0.4]), np.array([0.2, 0.6, 0.9])
     learner = LateLossBanditLewa.tuned(K, T, 0.5, delay=d)
-    bound = learner.late_guarantees(K, T, Delays(d * T, 2 * d, 2 * d, d + 1))[0]
+    bound = late_statements(learner, K, T, Delays(d * T, 2 * d, 2 * d, d + 1))[0]
     assert bound.regret is not None
     assert bound.violation is not None
     earned, short = np.zeros(runs), np.zeros(runs)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.statements import late_statements
 from tests.theorems.instances import few
 
 import lewa
@@ -87,4 +88,4 @@ def test_its_guarantee_names_the_safe_action_and_the_bound_on_every_path() -> No
     assert with_cap.safe == (2.0, 0.25)
     assert with_cap.violation == pytest.approx([min(without.violation[0], learner.delta * 1000 / 0.25 + 0.5)])  # type: ignore[index]
     assert any("the debt is at most" in text and "on every path" in text for text in with_cap.assumptions)
-    assert learner.late_guarantees(3, 10**6, lewa.theory.delayed.Delays(5, 1, 1, 2)) == ()
+    assert late_statements(learner, 3, 10**6, lewa.theory.setting.Delays(5, 1, 1, 2)) == ()

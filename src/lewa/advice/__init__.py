@@ -21,8 +21,8 @@ from lewa.advice.candidates import CONTEXTUAL, NEVER, closer, covering_radius, n
 from lewa.advice.question import Choice, Question
 from lewa.advice.sentences import because, nothing, proved
 from lewa.advice.weighing import rank, weigh
-from lewa.learners.base import check_problem
-from lewa.theory.guarantees import Setting, checked
+from lewa.learners.parameter_checks import check_problem
+from lewa.theory.setting import Setting, checked
 from lewa.validation import short_repr
 
 if TYPE_CHECKING:

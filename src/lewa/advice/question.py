@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where the number of rounds is unknown

@@ -6,7 +6,8 @@ from typing import Any
 from lewa import learners
 from lewa.advice.question import Choice, Question
 from lewa.learners import Learner
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, STILL, Guarantee, Setting, applicable, none
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, STILL, Guarantee, applicable, none
+from lewa.theory.setting import Setting
 
 SINGLE = (PATHWISE, PROBABLE)  # kinds that are about single runs
 

@@ -18,7 +18,10 @@ from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change
 from lewa.agent.setup import Setup, clipped_unit, field_index, refuse_infeasible
-from lewa.engine.extend import extend
+from lewa.engine.extend import extend, with_floor
+from lewa.kernels.roles import Rescaling
+from lewa.learners.base import Learner
+from lewa.types import State
 from lewa.units import as_number, as_range
 from lewa.validation import nearest, short_repr
 
@@ -50,7 +53,9 @@ def _set_limit(state: "AgentState", change: Change) -> None:
     setup, j = state.setup, _constraint(state.setup, change.name)
     old = setup.constraints[j]
     new = old.changed(limit=as_number(f"the limit of {old.name}", change.value))
-    _adopt(state, j, new)
+    constraints = _check_constraints(setup, j, new)
+    rule, floor = _rule_for(state, constraints), [constraint.floor for constraint in constraints]
+    _adopt(state, constraints, rule, *with_floor(state.driver.learner, state.driver.state, floor))
     sign = 1 if old.sense == "at most" else -1
     # The debt before the change is still measured by the old limit.
     state.debt_base[j] += sign * state.statistics.count[j + 1] * (new.limit - old.limit)
@@ -72,13 +77,12 @@ def _set_range(state: "AgentState", change: Change) -> None:
         )
     ratio = (old.high - old.low) / (new.high - new.low)  # a cost z becomes ratio z + shift
     shift = ((old.low - new.low) if old.sense == "at most" else (new.high - old.high)) / (new.high - new.low)
-    learner, learner_state = setup.learner.rescaled(state.driver.state, j, ratio, shift)
-    constraints = _check_constraints(setup, j, new)
-    _rule_for(state, constraints)  # refuse before anything changes
-    learner.with_floor(learner_state, [constraint.floor for constraint in constraints])
-    state.rescale(j, new.scale, ratio, shift)
-    state.driver.adopt(learner, learner_state)
-    _adopt(state, j, new)
+    constraints, units = _check_constraints(setup, j, new), Rescaling(j, ratio, shift)
+    rule = _rule_for(state, constraints)  # refuse before anything changes
+    floor = [constraint.floor for constraint in constraints]
+    learner, learner_state = with_floor(setup.learner, state.driver.state, floor, units)
+    state.rescale(units, new.scale)
+    _adopt(state, constraints, rule, learner, learner_state)
 
 
 def _set_carry_over(state: "AgentState", change: Change) -> None:
@@ -107,14 +111,12 @@ def _forgive(state: "AgentState", change: Change) -> None:
     state.forgive(j)
 
 
-def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
-    setup = state.setup
-    constraints = _check_constraints(setup, j, new)
-    rule = _rule_for(state, constraints)
-    floor = [constraint.floor for constraint in constraints]
-    learner, learner_state = state.driver.learner.with_floor(state.driver.state, floor)
+def _adopt(
+    state: "AgentState", constraints: tuple[Constraint, ...], rule: Rule | None, learner: Learner, learner_state: State
+) -> None:
+    """Go on with other constraints, the rule of the governor for them, and the learner and its state that fit them."""
     state.driver.adopt(learner, learner_state)
-    state.adopt(replace(setup, constraints=constraints, learner=learner))
+    state.adopt(replace(state.setup, constraints=constraints, learner=learner))
     if state.ledger is not None and rule is not None:
         state.ledger.change(rule)
 

@@ -22,8 +22,10 @@ from lewa.agent.assumptions import (
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, JsonObject, Plain
 from lewa.measures.verdict import rest_of, with_rest
-from lewa.theory.delayed import APART, AT_CLOSE, Start, first_start
-from lewa.theory.guarantees import MISSING, SHARES, Guarantee, Setting, guarantee, none, unproved
+from lewa.theory.delayed import APART, AT_CLOSE
+from lewa.theory.guarantees import MISSING, SHARES, Guarantee, guarantee, none, unproved
+from lewa.theory.setting import Setting, Start, first_start
+from lewa.theory.theorems import LARGEST_ENTROPY
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
@@ -135,10 +137,12 @@ def begin_segment(state: "AgentState", change: Change) -> None:
     driver, gone = state.driver, sorted(state.exposure.retired)
     there = np.ones(driver.actions, dtype=np.bool_)
     there[gone] = False
-    waiting, entropy = len(state.delays.open), state.setup.learner.entropy(driver.state, there)
-    start = Start(entropy, tuple(driver.multiplier.tolist()), waiting, len(gone))
-    if not waiting or all(made.what != "range" for made in (*state.changes, change)):
-        start = state.setup.learner.stands(driver.state, start)  # the prices of open decisions are those of one range
+    learner, waiting = state.setup.learner, len(state.delays.open)
+    start = Start(LARGEST_ENTROPY, tuple(driver.multiplier.tolist()), waiting, len(gone))
+    if learner.theorems is not None and learner.theorems.begin is not None:
+        start = learner.theorems.begin(learner, driver.state, there, start)
+    if waiting and any(made.what == "range" for made in (*state.changes, change)):
+        start = start._replace(totals=())  # the prices of open decisions are those of one range
     state.delays = state.delays.restart(state.rounds)
     state.beginning = Beginning(waiting, start, all_counts(state), bool(state.exposure.entering))
 
@@ -169,13 +173,14 @@ def _candidates(state: "AgentState") -> Iterator[tuple[bool, tuple[Guarantee, ..
     """Yield groups of guarantees, those to be printed first, each with whether it is about answers at once."""
     setup, beginning, made = state.setup, state.beginning, state.delays.made
     learner, K = setup.learner, len(setup.actions)
-    late = learner.with_errors(state.driver.state, state.delays.so_far())
+    theorems, late = learner.theorems, state.delays.so_far()
+    if theorems is not None and theorems.errors is not None:
+        late = late._replace(errors=theorems.errors(learner, state.driver.state))
     if beginning is not None:
-        yield False, learner.segment_guarantees(K, made, late, beginning.start)
+        yield False, learner.guarantees(K, made, Setting(delays=late, start=beginning.start))
         return
     if late.total or late.missing or late.errors:
-        probable = () if setup.epsilon is None else learner.late_probable(K, made, late, setup.epsilon)
-        yield False, (*(item for item in probable if item.regret is not None), *learner.late_guarantees(K, made, late))
+        yield False, learner.guarantees(K, made, Setting(epsilon=setup.epsilon, delays=late))
     else:
         probable = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
         yield True, tuple(item for item in probable if item.regret is not None)

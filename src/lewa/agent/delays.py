@@ -5,7 +5,7 @@ from itertools import count
 from operator import itemgetter, sub
 
 from lewa.agent.records import JsonObject, Plain
-from lewa.theory.delayed import Delays
+from lewa.theory.setting import Delays
 
 Entry = tuple[int, int, int]  # its place, how many were open, how many had ended before it
 Row = tuple[int, int, int, int]  # the first number of decisions in a row, and the entry of the first

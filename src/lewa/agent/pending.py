@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from lewa.feedback import NOTHING
+from lewa.kernels.roles import Rescaling
 from lewa.types import Indices, Matrix, Vector
 
 # One entry per field, of one unit (of the action drawn) or K units (of every action); NaN where nothing is known.
 Units: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-Rescaling: TypeAlias = Callable[[Vector, int, float, float], None]  # of charges: see `Learner.rescale_charged`
+RescaleCharged: TypeAlias = Callable[[Vector, Rescaling], None]  # see `Learner.rescale_charged`
 MOST_ROWS = 8  # rows of blocks for each open decision, above which decisions are held by themselves
 FIXED = 2.0**40  # sums are of whole numbers of this part of one: whatever comes and goes, in whatever order, they are exact
 
@@ -274,22 +275,20 @@ class OpenDecisions:
                 units = np.column_stack([units, units.mean(axis=1)])
             self._items[number] = pending._replace(play=play, units=units)
 
-    def rescale(
-        self, j: int, ratio: float, shift: float, rescale_charged: Callable[[Vector, int, float, float], None]
-    ) -> None:
-        """Write constraint j in units of another range: a cost z becomes ratio z + shift; charges as the learner says."""
-        f = j + 1
+    def rescale(self, units: Rescaling, rescale_charged: RescaleCharged) -> None:
+        """Write a constraint in units of another range; charges as the learner says."""
+        j, f = units.j, units.j + 1
         self._charges[f] = 0
         self._split_blocks()
         for number, pending in self.items():
-            units, charged = pending.units, pending.charged.copy()
+            values, charged = pending.units, pending.charged.copy()
             if charged.size:
-                rescale_charged(charged, j, ratio, shift)
-            if units is not None:
-                units = units.copy()
-                units[f] = 1 - (ratio * (1 - units[f]) + shift)
-            self._items[number] = pending._replace(units=units, charged=charged)
-            if charged.size and (units is None or f not in pending.known()):
+                rescale_charged(charged, units)
+            if values is not None:
+                values = values.copy()
+                values[f] = units.constraint(values[f])
+            self._items[number] = pending._replace(units=values, charged=charged)
+            if charged.size and (values is None or f not in pending.known()):
                 self._charges[f] += round(FIXED * charged[j])
 
     def restore(self, number: int, pending: Pending) -> None:

@@ -197,7 +197,7 @@ class AgentState(StateParts):
         self.changing = True
         whole = len(known) + len(numbers) == len(self._fields) and not self.setup.learns_at_close
         units = self._add(pending, numbers, whole)
-        if self.setup.learner.sure is not None:
+        if self.sure is not None:
             self.count_unsure(np.array([pending.action]), units[np.newaxis], [self._fields[name] for name in numbers])
         if self.ledger is not None:
             self.ledger.settle(number, pending.action, numbers)
@@ -344,10 +344,9 @@ class AgentState(StateParts):
 
     def count_unsure(self, actions: Indices, units: Units, fields: Sequence[int]) -> None:
         """Count the values of a sure action with less slack than its learner assumes; `units` has one row per answer."""
-        sure = self.setup.learner.sure
-        if sure is None:
+        if self.sure is None:
             return
-        action, slack = sure
+        action, slack = self.sure
         rows = units[:, :, action] if self.sees_all else units[actions == action]
         columns = [f for f in fields if f > 0]
         least = self.setup.learner.floor[[f - 1 for f in columns]] + slack - ROUNDING

@@ -21,6 +21,7 @@ from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import Statistics
 from lewa.agent.values import value_bounds
 from lewa.kernels import DICE, keys
+from lewa.kernels.roles import Rescaling
 from lewa.units import Scale
 from lewa.validation import nearest
 
@@ -64,6 +65,11 @@ class StateParts:
         """Note what answers need of the constraints as they are now; refuse what the learner cannot do."""
         setup = self.setup
         self.prior_units, self.bounds = setup.prior_units(), value_bounds(setup)
+        theorems = setup.learner.theorems
+        known = theorems and theorems.sure
+        self.sure: tuple[int, float] | None = (
+            known(setup.learner) if known else None
+        )  # what the theorem assumes of an action
         self.credits: list[tuple[int, float]] = [
             (j, item.credit) for j, item in enumerate(setup.constraints) if item.credit < inf
         ]
@@ -200,10 +206,10 @@ class StateParts:
         self._know_constraints()
         self.open.extend()
 
-    def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
-        """Write what is open and what was seen of constraint j in units of another range."""
-        self.open.rescale(j, ratio, shift, self.setup.learner.rescale_charged)
-        self.statistics.rescale(j + 1, scale, ratio, shift)
+    def rescale(self, units: Rescaling, scale: Scale) -> None:
+        """Write what is open and what was seen of a constraint in units of another range."""
+        self.open.rescale(units, self.setup.learner.rescale_charged)
+        self.statistics.rescale(units.j + 1, scale, units.ratio, units.shift)
 
 
 def check_credit(driver: Driver, setup: Setup) -> None:

@@ -288,7 +288,9 @@ def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certifica
     changed = any(change.what in CUTS for change in state.changes)  # the steps were then made for other floors or units
     if safe or changed or state.counts["filled_in"] or not statistics.count[f]:  # nor does it cover rounds it did not see
         return None
-    each = state.setup.learner.certificate(state.driver.state)
+    theorems = state.setup.learner.theorems
+    known = theorems and theorems.certificate
+    each = known(state.setup.learner, state.driver.state) if known else None
     if dual is not None:
         each = dual_certificate(*dual, state.driver.multiplier, statistics.multiplier_sum[1:])
     if each is None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from lewa.checks.laws import hold
 from lewa.checks.sequences import World, world
-from lewa.engine.extend import extend
+from lewa.engine.extend import extend, with_floor
 from lewa.engine.session import Choice, Session, dice_of
 from lewa.feedback import feedback_kind
 from lewa.kernels import Weights
@@ -115,8 +115,7 @@ def units_do_not_matter(learner: Learner, actions: int) -> None:
     here, j, floor = world(learner, actions), UNITS.j, np.array(learner.floor)
     floor[j] = UNITS.constraint(floor[j])
     try:
-        other, state = learner.rescaled(_learned(learner, actions, here), *UNITS)
-        other, state = other.with_floor(state, floor)
+        other, state = with_floor(learner, _learned(learner, actions, here), floor, UNITS)
     except ValueError:
         return
     there = here._replace(constraints=here.constraints.copy())

@@ -8,7 +8,7 @@ from lewa.blocks import Block
 from lewa.checks.laws import Law, Result, hold, put
 from lewa.game import Game, check_game
 from lewa.kernels import NATURE, keys, toss
-from lewa.theory.guarantees import checked
+from lewa.theory.setting import checked
 
 SEED = 3
 MANY = 4000  # rounds whose averages are compared with what a game says of itself

@@ -20,15 +20,29 @@ from lewa.checks.changes import (
     units_do_not_matter,
 )
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, steps, tell, walk, world
+from lewa.checks.sequences import (
+    MANY,
+    charge,
+    extremes,
+    feedback_of,
+    many_rounds,
+    relabelled_world,
+    run,
+    steps,
+    tell,
+    walk,
+    world,
+)
 from lewa.engine.not_compiled import NotCompiledError
 from lewa.feedback import Bandit, FeedbackKind, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
 from lewa.kernels.roles import MULTIPLIER, array_with
 from lewa.learners import Learner
+from lewa.learners.parameters import relabelled
 from lewa.simulate.player import Player
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE
+from lewa.theory.setting import Setting
 from lewa.types import State
 
 ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
@@ -124,11 +138,11 @@ def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
 def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     """Check that the play does not depend on the order of the actions.
 
-    A learner with a special action returns the learner for another order by `relabelled(order)`.
+    The parameters of a special action and of each action have roles, from which the learner for another order follows.
     """
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
-    same = learner.relabelled(order.tolist())
-    there = relabelled(learner, here, order)
+    same = relabelled(learner, order.tolist())
+    there = relabelled_world(learner, here, order)
     for t, (first, other) in enumerate(zip(steps(learner, actions), walk(same, actions, there), strict=True)):
         hold(
             abs(first.play[order] - other.play).max() <= 1e-9,

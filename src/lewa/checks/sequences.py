@@ -57,7 +57,7 @@ def world(learner: Learner, actions: int, rounds: int | None = None) -> World:
     return World(*outcomes, contexts)
 
 
-def relabelled(learner: Learner, here: World, order: Indices) -> World:
+def relabelled_world(learner: Learner, here: World, order: Indices) -> World:
     """Return the same rounds with action order[k] renamed to action k, also in the advice of policies."""
     contexts = here.contexts
     if "policies" in learner.parameters:

@@ -14,9 +14,9 @@ from lewa.formatting import number, numbers
 from lewa.learners.base import Learner
 from lewa.report.summary import guarantee_of
 from lewa.report.tables import table
-from lewa.theory.delayed import most_late
-from lewa.theory.guarantees import Guarantee, Setting, applicable, checked, none
+from lewa.theory.guarantees import Guarantee, applicable, none
 from lewa.theory.realised import subject
+from lewa.theory.setting import Setting, checked, most_late
 
 
 @app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")
@@ -86,10 +86,12 @@ def _with_late_answers(
     if setting != Setting(epsilon=setting.epsilon):
         raise ValueError("delay cannot be combined with slater, variation, constraints, adversary or corruption")
     late = most_late(rounds, delay)
+    setting = setting._replace(delays=late)
     if setting.epsilon is not None:
-        probable = player.late_probable(actions, rounds, late, setting.epsilon)
-        return list(probable) or [none(name, "nothing is proved with high probability for this learner with late answers")]
-    statements = player.late_guarantees(actions, rounds, late)
+        others = player.guarantees(actions, rounds, setting._replace(epsilon=None))
+        probable = [item for item in player.guarantees(actions, rounds, setting) if item not in others]
+        return probable or [none(name, "nothing is proved with high probability for this learner with late answers")]
+    statements = player.guarantees(actions, rounds, setting)
     return list(statements) or [none(name, "nothing is proved for this learner with late answers")]
 
 

@@ -7,7 +7,7 @@ from lewa.feedback import feedback_kind
 from lewa.plugins import LEARNERS, announced
 from lewa.report.tables import table
 from lewa.schema import LearnerRow
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 
 WRAPPERS = (
     "NAME+doubling needs no horizon: it restarts NAME in epochs of doubling length. NAME+tightened raises the floors of",

@@ -9,7 +9,7 @@ from lewa.cli.options import Values
 from lewa.cli.shared import remark
 from lewa.feedback import feedback_kind
 from lewa.learners import Learner
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.validation import nearest
 
 

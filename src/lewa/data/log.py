@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Indices, Matrix, Vector
 from lewa.validation import in_unit, short_repr
 

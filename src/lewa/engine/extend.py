@@ -1,15 +1,37 @@
-"""Add an action to a running learner; it enters with a share of the play, and the other actions keep their state."""
+"""Change a running learner: one more action, other floors, other units of a constraint.
+
+A new action enters with a share of the play, and the other actions keep their state.
+"""
 
 from copy import deepcopy
+from typing import TypeVar
 
 import numpy as np
 
 from lewa.kernels import Weights
 from lewa.kernels.records import is_record
-from lewa.kernels.roles import GAINS, LOSSES, PLAY, Entry, Role, Units, array_with, arrays, part_of, roles
+from lewa.kernels.roles import (
+    CHARGED,
+    GAINS,
+    LOSSES,
+    PLAY,
+    Entry,
+    Rescaling,
+    Role,
+    Units,
+    array_with,
+    arrays,
+    part_of,
+    rescale,
+    roles,
+)
 from lewa.kernels.weights.entering import enter, weigh
 from lewa.learners.base import Learner
+from lewa.learners.parameters import change_parameters
 from lewa.types import Array, State, Vector
+from lewa.validation import as_floor
+
+LearnerT = TypeVar("LearnerT", bound=Learner)
 
 
 def extend(learner: Learner, larger: Learner, state: State, actions: int, like: int | None, share: float) -> State:
@@ -26,8 +48,33 @@ def extend(learner: Learner, larger: Learner, state: State, actions: int, like: 
         total = array_with(made, role)
         if weights is not None and total is not None and total.size == actions + 1:
             _enter_total(total, weights)
-    larger.enter(made, share)
     return made
+
+
+def with_floor(learner: LearnerT, state: State, floor: object, units: Rescaling | None = None) -> tuple[LearnerT, State]:
+    """Return the learner and its state with other floors, and with a constraint in other units, if its range changes.
+
+    The roles of arrays and of parameters say what other units change: a multiplier is a price per unit of the cost.
+
+    Parameters
+    ----------
+    learner, state
+        The learner and its state, which stays as it is.
+    floor
+        The floors from now on.
+    units
+        The other units of a constraint.
+    """
+    floors = as_floor(floor)
+    if units is None:
+        return learner.changed(state, floors, None)
+    made = deepcopy(state)
+    rescale(made, learner.floor.size, units)
+    charged = array_with(made, CHARGED)
+    if charged is not None:
+        learner.rescale_charged(charged, units)
+    scaled = change_parameters(learner, lambda role, value: role.rescale(value, learner.floor, units))
+    return scaled.changed(made, floors, units)
 
 
 def _extend(state: State, first: State, more: State, entry: Entry) -> State:

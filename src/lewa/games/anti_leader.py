@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lewa.games.base import OneConstraint, coins, convert_flags
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import in_unit, short_repr
 

@@ -11,7 +11,7 @@ from lewa.blocks import Block
 from lewa.game import Game, check_game
 from lewa.kernels import lots, toss
 from lewa.measures.best_play import TIGHT, best_fixed_play, slater_gap
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Cube, Matrix, Vector, Words
 from lewa.validation import as_count, as_flag, as_floor, in_unit
 

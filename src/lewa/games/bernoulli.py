@@ -5,7 +5,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.game import Game
 from lewa.kernels import toss
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import in_unit
 

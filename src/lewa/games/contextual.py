@@ -10,7 +10,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.games.base import OneConstraint, numbers
 from lewa.measures.best_play import TIGHT
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import as_floor, in_unit, short_repr
 

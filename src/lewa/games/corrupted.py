@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa.blocks import Block
 from lewa.games.base import Scripted, check_per_action, convert_counts, convert_flags, numbers
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import as_count, as_real
 

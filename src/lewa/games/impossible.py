@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.game import Game
 from lewa.games.base import convert_counts, one_floor
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import as_count, as_share
 

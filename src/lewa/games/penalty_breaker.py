@@ -6,7 +6,7 @@ import numpy as np
 
 from lewa.games.base import OneConstraint, coins
 from lewa.kernels import uniform
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import as_floats, short_repr
 

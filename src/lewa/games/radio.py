@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.blocks import Block
 from lewa.games.base import OneConstraint, numbers
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Vector, Words
 from lewa.validation import as_floats, in_unit, short_repr
 

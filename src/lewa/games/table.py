@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.blocks import NO_CONTEXTS, Block
 from lewa.games.base import FixedRewards
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Cube, Matrix, Words
 from lewa.validation import in_unit
 

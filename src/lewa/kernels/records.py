@@ -33,7 +33,7 @@ def _field_types(kind: Any, extras: bool) -> dict[str, Any]:
 
 
 def state_type(learner: type) -> Any:
-    """Return the type of a learner's state: the attribute `State`, or the annotated return type of `start`."""
+    """Return the type of a learner's state: the attribute `State`, or the annotation of `s` in `learn`, or of `start`."""
     return _state_type(learner)
 
 
@@ -42,10 +42,17 @@ def _state_type(learner: Any) -> Any:
     declared = getattr(learner, "State", None)
     if declared is not None:
         return declared
-    kind = annotations(learner.start, f"{learner.__name__}.start").get("return")
-    if not (isinstance(kind, type) and hasattr(kind, "_fields")):
-        raise ValueError(f"{learner.__name__}.start must annotate what it returns, a named tuple of arrays, got {kind}")
-    return kind
+    kind = annotations(learner.learn, f"{learner.__name__}.learn").get("s")
+    if not _is_state(kind):
+        kind = annotations(learner.start, f"{learner.__name__}.start").get("return")
+    if not _is_state(kind):
+        name = learner.__name__
+        raise ValueError(f"{name}.learn must annotate its state, `s`, with a named tuple of arrays, got {kind}")
+    return comparable(kind)
+
+
+def _is_state(kind: object) -> bool:
+    return isinstance(kind, type) and hasattr(kind, "_fields")
 
 
 def is_record(kind: object) -> bool:

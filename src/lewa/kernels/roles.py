@@ -30,6 +30,18 @@ class Units(StrEnum):
     SQUARE = "the square of a difference"
 
 
+class Axes(NamedTuple):
+    """The sizes of an array at the start, where its role does not tell them: "K", "m", or numbers."""
+
+    sizes: tuple[str | int, ...]
+
+
+OfActions: TypeAlias = Annotated[Vector, Axes(("K",))]
+OfConstraints: TypeAlias = Annotated[Vector, Axes(("m",))]
+Table: TypeAlias = Annotated[Matrix, Axes(("m", "K"))]
+Number: TypeAlias = Annotated[Vector, Axes((1,))]
+
+
 class Entry(NamedTuple):
     """How a new action enters."""
 
@@ -66,6 +78,7 @@ class Role:
     of_actions: bool = False  # whether it has entries of each action
     anew: bool = False  # whether it is made by `start` when an action is added
     data: bool = False  # whether it depends on the answers alone, and not on prices or plays
+    first: float = 0.0  # its entries at the start
 
     def rescale(self, values: Array, count: Array | float, constraints: int, units: Rescaling) -> None:
         """Write the values of a constraint in other units, in place.
@@ -103,7 +116,7 @@ CLOCK = Role("clock", data=True)
 MULTIPLIER = Role("the multiplier", Units.PRICE)
 DEBT = Role("the debt", Units.DIFFERENCE)
 CHARGED = Role("what is charged")
-AVAILABLE = Role("available actions", of_actions=True)
+AVAILABLE = Role("available actions", of_actions=True, first=1.0)
 FEATURES = Role("features")
 LINES = Role("means that the play is projected by", Units.CONSTRAINT, of_actions=True, data=True)
 BOUNDS = Role("bounds that the play is projected by", Units.CONSTRAINT, of_actions=True)

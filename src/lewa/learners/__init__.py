@@ -125,7 +125,7 @@ ALL: dict[str, type[Learner]] = {
 # NAME+WRAPPER runs the learner of that name inside another: in epochs that double, held to floors that are raised, or with a
 # safe action that holds its debts to a bound.
 WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tightened, "governed": Governed}
-RULE = ("start", "play", "learn", "guarantees")  # what a learner has to define
+RULE = ("play", "learn")  # what a learner has to define, besides `theorems` or `guarantees`
 
 
 def names() -> list[str]:
@@ -171,7 +171,10 @@ def examine(kind: object, name: str) -> None:
         raise ValueError(f"the learner {name} must be a subclass of lewa.learners.Learner, got {short_repr(kind)}")
     if not is_dataclass(kind):
         raise ValueError(f"the learner {name} must be a dataclass: write @dataclass(frozen=True) above the class")
-    if missing := [method for method in RULE if getattr(kind, method) == getattr(Learner, method)]:
+    missing = [method for method in RULE if getattr(kind, method) == getattr(Learner, method)]
+    if kind.theorems is None and kind.guarantees == Learner.guarantees:
+        missing.append("theorems")
+    if missing:
         raise ValueError(f"the learner {name} must define {', '.join(missing)}")
     try:
         feedback_kind(kind)

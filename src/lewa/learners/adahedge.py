@@ -8,9 +8,11 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, comparable, grow_adahedge, normalize_adahedge
 from lewa.kernels.roles import Scratch
-from lewa.learners.base import Learner, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_problem
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, anytime_dual_step, comparable, draw, normalize, ones, priced_loss, set_weights
 from lewa.kernels.roles import Clock, Losses, Multiplier
-from lewa.learners.base import Learner, check_positive, check_problem, log_actions
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem, log_actions
 from lewa.theory import bandit
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

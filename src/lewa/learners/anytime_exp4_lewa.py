@@ -9,10 +9,12 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, anytime_dual_step, comparable, mix_advice, ones, priced_loss, set_weights
 from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier, OfPolicies
-from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.learners.base import Learner
 from lewa.learners.exp4_lewa import check_policies
+from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.theory import contexts
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 from lewa.validation import as_count
 

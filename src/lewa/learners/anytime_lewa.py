@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import LazyWeights, anytime_dual_step, comparable, grow_lazy, lazy_weights, normalize_lazy
 from lewa.kernels.roles import Clock, Multiplier
-from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions
 from lewa.theory import anytime
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Ridge, add_features, add_target, anytime_dual_step_one, comparable, no_ridge, weigh_gaps, whiten
 from lewa.kernels.roles import Available, Clock, Features, Multiplier
-from lewa.learners.base import LARGEST, check_problem, require
 from lewa.learners.known_constraints import KnownConstraints, as_known, forecast_known, foretell
+from lewa.learners.parameter_checks import LARGEST, check_problem, require
 from lewa.learners.parameters import Known
 from lewa.theory import contexts
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 from lewa.validation import as_count
 

@@ -24,10 +24,12 @@ from lewa.kernels import (
 )
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
 from lewa.learners.bandit_op_ewa import ix_step
-from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem
+from lewa.learners.base import Learner
 from lewa.learners.explore_then_project import check_explore
+from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem
 from lewa.theory import bandit, rivals
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 

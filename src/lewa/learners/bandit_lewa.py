@@ -4,25 +4,31 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Self
 
-import numpy as np
-
 from lewa.feedback import Bandit
-from lewa.kernels import dot, draw, dual_step_one, grow_one, mix, ones
-from lewa.learners.base import (
-    PrimalDual,
-    Saved,
-    Tuning,
-    check_gamma,
-    check_positive,
-    check_problem,
-    check_tuning,
-    log_actions,
-    require,
-)
+from lewa.kernels import dot, draw, dual_step_one, grow_one, mix
+from lewa.learners.base import PrimalDual, Saved
 from lewa.learners.lewa import LewaState
+from lewa.learners.parameters import Share, Step
+from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import paper
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Vector
+
+
+def recommended(q: Problem, gamma: float | None = None, delta: float | None = None, mu: float | None = None) -> Parameters:
+    """gamma = sqrt(K ln K) T^(-1/4), at most 0.2, delta = mu = T^(-1/2), eta = (gamma/K) delta/(m + delta)."""
+    gamma = min(0.2, sqrt(q.K * q.ln_K) * q.T**-0.25) if gamma is None else gamma
+    delta = q.T**-0.5 if delta is None else delta
+    mu = q.T**-0.5 if mu is None else mu
+    return {"eta": gamma / q.K * delta / (q.m + delta), "gamma": gamma, "delta": delta, "mu": mu}
+
+
+def printed(q: Problem, gamma: float | None = None, delta: float | None = None, eta: float | None = None) -> Parameters:
+    """gamma = delta = T^(-1/2), eta = (gamma/K) delta/(delta + 1); the rule has gamma for delta and eta for mu."""
+    gamma = min(0.5, q.T**-0.5) if gamma is None else gamma
+    delta = min(0.5, q.T**-0.5) if delta is None else delta
+    eta = gamma / q.K * delta / (delta + 1) if eta is None else eta
+    return {"eta": eta, "gamma": gamma, "delta": gamma, "mu": eta}
 
 
 @dataclass(frozen=True)
@@ -75,80 +81,23 @@ class BanditLewa(PrimalDual):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 5.
     """
 
-    eta: float
-    gamma: float
-    delta: float
-    mu: float
+    eta: Step
+    gamma: Share
+    delta: Step
+    mu: Step
     floor: Vector
 
     tunings = {
-        "recommended": Tuning(),
-        "printed": Tuning("BanditLEWA as printed: with its proof's tuning it does not learn.", fixes=("mu",)),
+        "recommended": recommended,
+        "printed": Tuning(printed, "BanditLEWA as printed: with its proof's tuning it does not learn.", fixes=("mu",)),
     }
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        tuning: str = "recommended",
-        gamma: float | None = None,
-        delta: float | None = None,
-        mu: float | None = None,
-        eta: float | None = None,
-        means: object = None,
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)); eta follows from gamma and delta.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        tuning
-            The tuning, by name.
-        gamma, delta, mu, eta
-            Values in place of the tuned ones.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_tuning(cls, tuning)
-        if tuning == "printed":
-            require(mu is None, "the printed algorithm has one step, eta, and no mu", mu=mu)
-            return cls._printed(K, T, floor, gamma, delta, eta)
-        gamma = min(0.2, sqrt(K * log_actions(K)) * T**-0.25) if gamma is None else gamma
-        delta = T**-0.5 if delta is None else delta
-        mu = T**-0.5 if mu is None else mu
-        check_positive(delta=delta)
-        check_gamma(gamma)
-        return cls(gamma / K * delta / (floor.size + delta) if eta is None else eta, gamma, delta, mu, floor)
-
-    @classmethod
-    def _printed(cls, K: int, T: int, floor: Vector, gamma: float | None, delta: float | None, eta: float | None) -> Self:
-        """gamma = delta = T^(-1/2), at most 1/2; eta = (gamma/K) delta/(delta + 1). The multiplier shrinks by gamma."""
-        gamma = min(0.5, T**-0.5) if gamma is None else gamma
-        delta = min(0.5, T**-0.5) if delta is None else delta
-        check_positive(delta=delta)
-        check_gamma(gamma)
-        eta = gamma / K * delta / (delta + 1) if eta is None else eta
-        return cls(eta, gamma, delta=gamma, mu=eta, floor=floor)
+    theorems = Theorems(paper.bandit_lewa)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         printed = [cls.tuned(3, 200, 0.5, tuning="printed"), cls.tuned(3, 200, 0.5, tuning="printed", delta=0.125)]
         several = cls.tuned(5, 100, (0.4, 0.2), tuning="printed")
         return [*super().examples(), *((learner, 3) for learner in printed), (several, 5)]
-
-    def check(self) -> None:
-        super().check()
-        check_gamma(self.gamma)
-
-    def start(self, actions: int) -> LewaState:
-        K, m = self.sizes(actions)
-        return LewaState(ones(K, drawn=True), np.zeros(m))
 
     def play(self, s: LewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
@@ -162,9 +111,6 @@ class BanditLewa(PrimalDual):
         grow_one(s.weights, i, self.eta / p * (seen.reward + dot(lam, c)))  # w_i <- w_i exp(eta/p_i (r + lam c))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (q_i c/p_i - c0)]+
             lam[j] = dual_step_one(lam[j], self.delta, self.mu, q * c[j] / p, self.floor[j])
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.bandit_lewa(self, actions, rounds, setting)
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:

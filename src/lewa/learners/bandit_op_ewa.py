@@ -23,10 +23,12 @@ from lewa.kernels import (
     update_mean_of,
 )
 from lewa.kernels.roles import Bounds, ConstraintMeans, Counts, Multiplier
-from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.base import Learner
 from lewa.learners.op_ewa import check_bonus, check_corruption
+from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions
 from lewa.theory import bandit, projected
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 

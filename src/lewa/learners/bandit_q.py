@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import comparable, positive, rule, weigh_gaps
 from lewa.kernels.roles import Gains, Multiplier, Play, Scratch, Totals
-from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 CLOCK, GAP = 0, 1  # places in `totals`

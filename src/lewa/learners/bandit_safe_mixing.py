@@ -24,11 +24,12 @@ from lewa.kernels import (
 )
 from lewa.kernels.roles import Bounds, ConstraintMeans, Counts, Multiplier, Scores, Totals
 from lewa.learners.bandit_op_ewa import ix_step
-from lewa.learners.base import check_epsilon, check_positive, check_problem
-from lewa.learners.parameters import SpecialAction
-from lewa.learners.safe_mixing import UNKNOWN, WithSafeAction, check_safe
+from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem
+from lewa.learners.parameters import NO_ACTION, SpecialAction
+from lewa.learners.safe_mixing import WithSafeAction, check_safe
 from lewa.theory import bandit, projected
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 
@@ -97,7 +98,7 @@ class BanditSafeMixing(WithSafeAction):
         actions: int,
         horizon: int,
         floor: object,
-        safe: float = UNKNOWN,
+        safe: float = NO_ACTION,
         margin: float = 0.0,
         epsilon: float = 0.05,
         means: object = None,

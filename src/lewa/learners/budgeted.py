@@ -4,9 +4,11 @@ from typing import ClassVar, NamedTuple, Self
 
 from lewa.feedback import Bandit
 from lewa.kernels import BudgetStatistics, comparable, no_statistics, record_outcome, spend_budget
-from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 
 
 @comparable

@@ -12,11 +12,13 @@ from lewa.feedback import Bandit, Full
 from lewa.kernels import compiled_form, field_types, flat, restore, state_type
 from lewa.kernels import dispatch as rule
 from lewa.kernels.roles import Fresh, Totals
-from lewa.learners.base import Learner, check_epsilon, check_problem, require
+from lewa.learners.base import Learner
 from lewa.learners.ewa import Ewa
+from lewa.learners.parameter_checks import check_epsilon, check_problem, require
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 from lewa.validation import as_real
 

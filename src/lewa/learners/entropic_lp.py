@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import Tilt, Weights, comparable, no_tilt, normalize, ones, prices, project, set_weights, update_means
 from lewa.kernels.roles import Clock, Lines, Multiplier, PerAction
-from lewa.learners.base import Learner, check_positive, check_problem, log_actions
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem, log_actions
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

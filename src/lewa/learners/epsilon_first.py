@@ -5,8 +5,8 @@ from typing import ClassVar, Self
 
 from lewa.feedback import Bandit
 from lewa.kernels import play_densest, play_least_drawn, record_outcome, spend_budget
-from lewa.learners.base import check_problem, require
 from lewa.learners.budgeted import Budgeted, BudgetedState
+from lewa.learners.parameter_checks import check_problem, require
 from lewa.types import Vector
 
 

@@ -2,19 +2,26 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, grow, normalize, ones
-from lewa.learners.base import Learner, check_positive, check_problem, log_actions
+from lewa.kernels import Weights, comparable, grow, normalize
+from lewa.learners.base import Learner
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import paper
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Vector
 
 
 @comparable
 class EwaState(NamedTuple):
     weights: Weights  # w
+
+
+def even_steps(q: Problem) -> Parameters:
+    """eta = sqrt(8 ln K/T)."""
+    return {"eta": sqrt(8 * q.ln_K / q.T)}
 
 
 @dataclass(frozen=True)
@@ -47,35 +54,14 @@ class Ewa(Learner):
     Reference: N. Littlestone and M. Warmuth, The Weighted Majority Algorithm, 1994; Y. Freund and R. Schapire, 1997.
     """
 
-    eta: float
+    eta: Step
     floor: Vector
 
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, eta: float | None = None) -> Self:
-        """Return the learner with eta = sqrt(8 ln K / T).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        eta
-            A value in place of the tuned one.
-        """
-        K, T, floor = check_problem(actions, horizon, floor)
-        return cls(eta if eta is not None else sqrt(8 * log_actions(K) / T), floor)
-
-    def check(self) -> None:
-        check_positive(eta=self.eta)
-
-    def start(self, actions: int) -> EwaState:
-        K, _ = self.sizes(actions)
-        return EwaState(ones(K))
+    tunings = {"recommended": even_steps}
+    theorems = Theorems(paper.ewa)
 
     def play(self, s: EwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
 
     def learn(self, s: EwaState, seen: Full) -> None:
         grow(s.weights, self.eta, seen.rewards)  # w <- w exp(eta r)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.ewa(self, actions, rounds)

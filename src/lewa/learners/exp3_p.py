@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, estimate_gains, grow, mix, ones
 from lewa.kernels.roles import Scratch
-from lewa.learners.base import Learner, check_epsilon, check_gamma, check_positive, check_problem, log_actions
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_epsilon, check_gamma, check_positive, check_problem, log_actions
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

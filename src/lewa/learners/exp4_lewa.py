@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, dual_step, ix_loss, mix_advice, ones, priced_loss, rule, shrink_one, total
 from lewa.kernels.roles import Counts, Features, Multiplier, OfPolicies
-from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_problem, require
+from lewa.learners.base import PrimalDual
+from lewa.learners.parameter_checks import check_epsilon, check_exponent, check_problem, require
 from lewa.theory import contexts
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_count
 

@@ -9,10 +9,12 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, draw, exp, normalize, ones, set_weights
 from lewa.kernels.roles import Losses, Totals
-from lewa.learners.base import Learner, check_positive, check_problem, log_actions
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem, log_actions
 from lewa.theory import adversarial
 from lewa.theory.adversarial import STEEPEST
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

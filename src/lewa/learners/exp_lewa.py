@@ -8,10 +8,12 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, comparable, exp, grow_adahedge, normalize_adahedge
 from lewa.kernels.roles import Scratch, Totals
-from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.theory import adversarial
 from lewa.theory.adversarial import STEEPEST
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

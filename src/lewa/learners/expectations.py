@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lewa.learners.base import require
+from lewa.learners.parameter_checks import require
 from lewa.types import Matrix, Vector
 from lewa.validation import as_real, in_unit
 

@@ -7,7 +7,8 @@ from lewa.feedback import Full
 from lewa.kernels import grow_priced, normalize, ones
 from lewa.learners.ewa import EwaState
 from lewa.learners.penalty import PenaltyLearner
-from lewa.theory.guarantees import Guarantee, Setting, none, one_action
+from lewa.theory.guarantees import Guarantee, none, one_action
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 BROKEN = (

@@ -11,16 +11,17 @@ from lewa.kernels import (
     FixedShareWeights,
     comparable,
     dual_step,
-    fixed_share_weights,
     grow_fixed_share,
     normalize_fixed_share,
 )
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import Flags, PrimalDual, check_delay, check_epsilon, check_problem, log_actions, require
+from lewa.learners.base import PrimalDual
 from lewa.learners.lewa import late_steps
+from lewa.learners.parameters import Share, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import delayed, delayed_probable, fixed_share
-from lewa.theory.delayed import Delays, Start
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import Delays, Start
+from lewa.theory.theorems import Flags, Statements, Theorems
 from lewa.types import Vector
 
 
@@ -28,6 +29,43 @@ from lewa.types import Vector
 class FixedShareLewaState(NamedTuple):
     weights: FixedShareWeights  # w
     multiplier: Multiplier  # (m,)  lambda
+
+
+def steps(q: Problem, epsilon: float | None = None, delay: float = 0.0) -> Parameters:
+    """share = 1/T, at most 1/2; eta = 2 sqrt((ln K + 1)/(m T)), delta = m eta/2, mu = 1/sqrt(m T), at most 1/delta.
+
+    With an epsilon, ln K + 1 + ln(2K/epsilon)/2 for ln K + 1, and delta = m eta. For late answers, the steps of LEWA.
+    """
+    share = min(1 / q.T, 0.5)
+    if delay:
+        late = late_steps(q, delay, epsilon, more=1.0)
+        delta = late["delta"] + 4 * share * q.m * delay  # 2 share m e: an answer is learned after at most e = 2 delay others
+        return {**late, "delta": delta, "mu": min(1 / sqrt(q.m * q.T), 1 / delta), "share": share}
+    cost = q.ln_K + 1 + (0.0 if epsilon is None else 0.5 * log(2 * q.K / epsilon))
+    eta = 2 * sqrt(cost / (q.m * q.T))
+    delta = q.m * eta / 2 if epsilon is None else q.m * eta
+    return {"eta": eta, "delta": delta, "mu": min(1 / sqrt(q.m * q.T), 1 / delta), "share": share}
+
+
+def late(learner: "FixedShareLewa", actions: int, rounds: int, delays: Delays) -> Statements:
+    """Return Th1 for fixed share."""
+    return delayed.lewa(learner, actions, rounds, delays, None, fixed_share.NAME, learner.share)
+
+
+def probable(learner: "FixedShareLewa", actions: int, rounds: int, delays: Delays, epsilon: float) -> Statements:
+    """Return Th1 for fixed share with probability 1 - epsilon."""
+    return delayed_probable.lewa(learner, actions, rounds, delays, epsilon, fixed_share.NAME, learner.share)
+
+
+def changed(learner: "FixedShareLewa", actions: int, rounds: int, delays: Delays, start: Start) -> Statements:
+    """Return Th11 for fixed share; nothing if an action left, which still gets its share."""
+    return () if start.left else delayed.lewa(learner, actions, rounds, delays, start, fixed_share.NAME, learner.share)
+
+
+def begin(learner: "FixedShareLewa", s: FixedShareLewaState, there: Flags, start: Start) -> Start:
+    """Return the start with the entropy of the play."""
+    least = float(s.weights.value[there].min() / s.weights.head[0])
+    return start._replace(entropy=-log((1 - learner.share) * least + learner.share / there.size))
 
 
 @dataclass(frozen=True)
@@ -70,64 +108,20 @@ class FixedShareLewa(PrimalDual):
     M. Neely, Online primal-dual mirror descent under stochastic constraints, 2019, who mix for the same purpose.
     """
 
-    eta: float
-    delta: float
-    mu: float
-    share: float
+    eta: Step
+    delta: Step
+    mu: Step
+    share: Share
     floor: Vector
 
     proved_with_shares = True
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        epsilon: float | None = None,
-        means: object = None,
-        delay: float = 0.0,
-    ) -> Self:
-        """Return the learner with LEWA's steps, with ln K + 1 for ln K, and share = 1/T.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        epsilon
-            The probability with which the bounds may fail; None for bounds on expectations.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        delay
-            The most decisions by which answers are expected to be late.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        m, cost = floor.size, log_actions(K) + 1
-        check_delay(delay)
-        if delay:
-            eta, delta, _ = late_steps(K, T, m, delay, more=1.0, epsilon=epsilon)
-            share = min(1 / T, 0.5)
-            delta += 4 * share * m * delay  # 2 share m e: an answer is learned after at most e = 2 delay others
-            return cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), share, floor)
-        if epsilon is not None:
-            check_epsilon(epsilon)
-            cost += 0.5 * log(2 * K / epsilon)
-        eta = 2 * sqrt(cost / (m * T))
-        delta = m * eta / 2 if epsilon is None else m * eta
-        return cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), min(1 / T, 0.5), floor)
+    tunings = {"recommended": steps}
+    theorems = Theorems(fixed_share.fixed_share_lewa, late, probable, changed=changed, begin=begin)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         steep = cls(1e6, 0.5, 0.5, 1e-30, np.array([0.6]))  # steps that no exponential holds
         return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), epsilon=0.1), 5), (steep, 4)]
-
-    def check(self) -> None:
-        super().check()
-        require(0 < self.share < 1, "share must lie strictly between 0 and 1", share=self.share)
-
-    def start(self, actions: int) -> FixedShareLewaState:
-        K, m = self.sizes(actions)
-        return FixedShareLewaState(fixed_share_weights(K), np.zeros(m))
 
     def play(self, s: FixedShareLewaState, p: Vector) -> None:
         normalize_fixed_share(s.weights, self.share, p)  # p = (1 - share) w / sum w + share/K
@@ -140,21 +134,3 @@ class FixedShareLewa(PrimalDual):
     @property
     def parent(self) -> None:
         """None: with floor 0 it is the fixed share of Herbster and Warmuth, which is not among these learners."""
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return fixed_share.fixed_share_lewa(self, actions, rounds, setting)
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share)
-
-    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
-        return delayed_probable.lewa(self, actions, rounds, late, epsilon, fixed_share.NAME, self.share)
-
-    def entropy(self, s: FixedShareLewaState, there: Flags) -> float:
-        least = float(s.weights.value[there].min() / s.weights.head[0])
-        return -log((1 - self.share) * least + self.share / there.size)
-
-    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        if start.left:  # an action that left still gets its share
-            return ()
-        return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share, start)

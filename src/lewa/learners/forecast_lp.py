@@ -23,9 +23,11 @@ from lewa.kernels import (
     update_means,
 )
 from lewa.kernels.roles import Clock, Lines, Multiplier, PerAction
-from lewa.learners.base import Learner, check_problem, require
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_problem, require
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 SHARP = 1e7  # the linear program is solved to within ln K/SHARP; ties are played evenly

@@ -9,7 +9,8 @@ from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, grow_priced, normalize, ones, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, Scratch
 from lewa.learners.penalty import PenaltyLearner
-from lewa.theory.guarantees import Guarantee, Setting, none, one_action
+from lewa.theory.guarantees import Guarantee, none, one_action
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 BROKEN = (

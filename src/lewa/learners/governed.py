@@ -9,12 +9,14 @@ from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import annotated_types, book, calls_for_safety, compiled_form, field_types, play_one, state_type
 from lewa.kernels import dispatch as rule
 from lewa.kernels.roles import Excess
-from lewa.learners.base import Learner, check_problem, per_constraint, require
-from lewa.learners.parameters import SpecialAction
-from lewa.learners.safe_mixing import UNKNOWN, check_safe
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_problem, per_constraint, require
+from lewa.learners.parameters import NO_ACTION, SpecialAction
+from lewa.learners.safe_mixing import check_safe
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import governed
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 
@@ -83,7 +85,7 @@ class Governed(Wrapper):
         actions: int,
         horizon: int,
         floor: object,
-        safe: float = UNKNOWN,
+        safe: float = NO_ACTION,
         margin: float = 0.0,
         debt: object = None,
         **settings: Any,
@@ -112,7 +114,7 @@ class Governed(Wrapper):
         actions: int,
         horizon: int,
         floor: object,
-        safe: float = UNKNOWN,
+        safe: float = NO_ACTION,
         margin: float = 0.0,
         debt: object = None,
         **settings: Any,

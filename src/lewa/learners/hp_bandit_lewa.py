@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, dual_step_one, estimate_gains, grow_priced, mix, ones, update_clipped_mean
-from lewa.kernels.roles import Clock, Estimates, Multiplier, Scratch
-from lewa.learners.base import PrimalDual, check_epsilon, check_gamma, check_positive, check_problem, log_actions
+from lewa.kernels import Weights, comparable, dual_step_one, estimate_gains, grow_priced, mix, update_clipped_mean
+from lewa.kernels.roles import Clock, Estimates, Multiplier, OfActions, OfConstraints, Scratch, Table
+from lewa.learners.base import PrimalDual
+from lewa.learners.parameters import Share, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import paper
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
 
 
@@ -19,11 +19,20 @@ from lewa.types import Matrix, Vector
 class HpBanditLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)    lambda
-    gain: Scratch[Vector]  # (K,)    rhat + bonus/p of the last round
+    gain: Scratch[OfActions]  # (K,)    rhat + bonus/p of the last round
     sums: Estimates[Matrix]  # (m, K)  chat_1 + ... + chat_t
-    estimate: Scratch[Matrix]  # (m, K)  ctilde
-    met: Scratch[Vector]  # (m,)    q.ctilde of the last round
+    estimate: Scratch[Table]  # (m, K)  ctilde
+    met: Scratch[OfConstraints]  # (m,)    q.ctilde of the last round
     clock: Clock  # (1,)    t, the rounds answered
+
+
+def recommended(q: Problem, epsilon: float = 0.05) -> Parameters:
+    """gamma = 2 sqrt(K ln K/T), at most 1/2, eta = gamma/(4K), delta = 4 m eta, and the rest as the proof needs it."""
+    gamma = min(0.5, 2 * sqrt(q.K * q.ln_K / q.T))
+    eta = gamma / (4 * q.K)
+    bonus = min(1.0, sqrt(log(3 * q.K / epsilon) / (q.K * q.T)))
+    mu, level = min(q.T**-0.5, 1 / (4 * q.m * eta)), paper.hp_bandit_level(q.K, q.T, q.m, epsilon)
+    return {"eta": eta, "gamma": gamma, "delta": 4 * q.m * eta, "mu": mu, "bonus": bonus, "level": level}
 
 
 @dataclass(frozen=True)
@@ -67,52 +76,20 @@ class HpBanditLewa(PrimalDual):
     bonus is that of Exp3.P, P. Auer, N. Cesa-Bianchi, Y. Freund, R. Schapire, SIAM J. Comput. 32, 2002.
     """
 
-    eta: float
-    gamma: float
-    delta: float
-    mu: float
-    bonus: float
-    level: float
+    eta: Step
+    gamma: Share
+    delta: Step
+    mu: Step
+    bonus: Step
+    level: Step
     floor: Vector
 
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float = 0.05, means: object = None) -> Self:
-        """Return the tuned learner.
-
-        The tuning is gamma = min(1/2, 2 sqrt(K ln K/T)), eta = gamma/(4K), delta = 4 m eta, bonus =
-        sqrt(ln(3K/epsilon)/(KT)).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        epsilon
-            The probability with which the bounds may fail.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        m = floor.size
-        gamma = min(0.5, 2 * sqrt(K * log_actions(K) / T))
-        eta = gamma / (4 * K)
-        bonus = min(1.0, sqrt(log(3 * K / epsilon) / (K * T)))
-        mu = min(T**-0.5, 1 / (4 * m * eta))
-        return cls(eta, gamma, 4 * m * eta, mu, bonus, paper.hp_bandit_level(K, T, m, epsilon), floor)
+    tunings = {"recommended": recommended}
+    theorems = Theorems(paper.hp_bandit_lewa)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(level=0.001), 4)]
-
-    def check(self) -> None:
-        super().check()
-        check_positive(bonus=self.bonus, level=self.level)
-        check_gamma(self.gamma)
-
-    def start(self, actions: int) -> HpBanditLewaState:
-        K, m = self.sizes(actions)
-        sums, estimate = np.zeros((m, K)), np.zeros((m, K))
-        return HpBanditLewaState(ones(K), np.zeros(m), np.zeros(K), sums, estimate, np.zeros(m), np.zeros(1))
 
     def play(self, s: HpBanditLewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
@@ -129,6 +106,3 @@ class HpBanditLewa(PrimalDual):
         kappa = min(1.0, sqrt(2 * K * self.level / (self.gamma * t)) + 2 * K * self.level / (3 * self.gamma * t))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+
             lam[j] = dual_step_one(lam[j], self.delta, self.mu, s.met[j] + kappa, self.floor[j])
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.hp_bandit_lewa(self, actions, rounds, setting)

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
-
-import numpy as np
+from typing import NamedTuple
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, dual_step_one, mix, ones, refresh, set_one
+from lewa.kernels import Weights, comparable, dual_step_one, mix, refresh, set_one
 from lewa.kernels.roles import Clock, Estimates, Multiplier
-from lewa.learners.base import Learner, check_epsilon, check_gamma, check_positive, check_problem, require
-from lewa.theory.guarantees import Guarantee, Setting, none, one_action
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import require
+from lewa.learners.parameters import Share, Step
+from lewa.learners.problem import Parameters, Problem
+from lewa.theory.guarantees import none, one_action
+from lewa.theory.setting import Setting
+from lewa.theory.theorems import Statements, Theorems
 from lewa.types import Matrix, Vector
 
 
@@ -20,6 +23,23 @@ class PrintedHpBanditLewaState(NamedTuple):
     multiplier: Multiplier  # (m,)    lambda
     sums: Estimates[Matrix]  # (m, K)  chat_1 + ... + chat_t
     clock: Clock  # (1,)    t, the rounds answered
+
+
+def as_printed(q: Problem, gamma: float | None = None, delta: float | None = None, epsilon: float = 0.05) -> Parameters:
+    """gamma = T^(-1/2), at most 1/2, delta = T^(-1/4), and the other values of the theorem."""
+    gamma = min(0.5, q.T**-0.5) if gamma is None else gamma
+    delta = q.T**-0.25 if delta is None else delta
+    radius, alpha = sqrt(0.5 * log(6 * q.K * q.T / epsilon)), 2 * sqrt(log(4 * q.K * q.T / epsilon))
+    eta = gamma / (max(3.0, 1 + 2 * radius) * q.K) * delta / (delta + 1)
+    return {"eta": eta, "gamma": gamma, "delta": delta, "bonus": alpha / sqrt(q.K * q.T), "radius": radius}
+
+
+def nothing(learner: Learner, actions: int, rounds: int, setting: Setting) -> Statements:
+    """Say why nothing is proved of more than one action."""
+    if actions == 1:
+        return one_action(learner.floor)
+    reason = "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear"
+    return (none("HP-BanditLEWA as printed", reason),)
 
 
 @dataclass(frozen=True)
@@ -59,61 +79,20 @@ class PrintedHpBanditLewa(Learner):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 5.
     """
 
-    eta: float
-    gamma: float
-    delta: float
-    bonus: float
-    radius: float
+    eta: Step
+    gamma: Share
+    delta: Step
+    bonus: Step
+    radius: Step
     floor: Vector
+
+    tunings = {"recommended": as_printed}
+    theorems = Theorems(nothing)
 
     keeps_shares = False
 
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        gamma: float | None = None,
-        delta: float | None = None,
-        epsilon: float = 0.05,
-        means: object = None,
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is gamma = T^(-1/2), delta = T^(-1/4), eta = gamma/(beta K) delta/(delta + 1), beta = max(3, 1 + 2
-        alpha_1).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        gamma, delta
-            Values in place of the tuned ones.
-        epsilon
-            The probability with which the bounds may fail.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        gamma = min(0.5, T**-0.5) if gamma is None else gamma
-        delta = T**-0.25 if delta is None else delta
-        radius = sqrt(0.5 * log(6 * K * T / epsilon))
-        alpha = 2 * sqrt(log(4 * K * T / epsilon))
-        check_positive(delta=delta)
-        check_gamma(gamma)
-        eta = gamma / (max(3.0, 1 + 2 * radius) * K) * delta / (delta + 1)
-        return cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor)
-
     def check(self) -> None:
-        check_positive(eta=self.eta, delta=self.delta, bonus=self.bonus, radius=self.radius)
-        check_gamma(self.gamma)
         require(self.delta * self.eta <= 1, "delta*eta must be at most 1", delta=self.delta, eta=self.eta)
-
-    def start(self, actions: int) -> PrintedHpBanditLewaState:
-        K, m = self.sizes(actions)
-        return PrintedHpBanditLewaState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(1))
 
     def play(self, s: PrintedHpBanditLewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
@@ -140,9 +119,3 @@ class PrintedHpBanditLewa(Learner):
     @property
     def dual(self) -> tuple[float, float]:
         return self.delta, self.eta
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        if actions == 1:
-            return one_action(self.floor)
-        reason = "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear"
-        return (none("HP-BanditLEWA as printed", reason),)

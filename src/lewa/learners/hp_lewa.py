@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, dual_step_one, grow_priced, normalize, ones, update_mean
-from lewa.kernels.roles import Clock, ConstraintMeans, Multiplier, Scratch
-from lewa.learners.base import PrimalDual, Tuning, check_epsilon, check_positive, check_problem, check_tuning
-from lewa.learners.lewa import paper_steps, recommended_steps
+from lewa.kernels import Weights, comparable, dual_step_one, grow_priced, normalize, update_mean
+from lewa.kernels.roles import Clock, ConstraintMeans, Multiplier, OfConstraints, Scratch
+from lewa.learners.base import PrimalDual
+from lewa.learners.lewa import paper_steps, printed_steps, recommended_steps
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import paper
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
 
 
@@ -21,8 +21,23 @@ class HpLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)    lambda
     mean: ConstraintMeans[Matrix]  # (m, K)  cbar
-    met: Scratch[Vector]  # (m,)    p.cbar of the last round
+    met: Scratch[OfConstraints]  # (m,)    p.cbar of the last round
     clock: Clock  # (1,)    t, the rounds seen
+
+
+def recommended(q: Problem, epsilon: float = 0.05) -> Parameters:
+    """Take the steps of LEWA, and the radius that the proof needs."""
+    return {**recommended_steps(q), "radius": paper.hp_radius(q.K, q.T, q.m, epsilon)}
+
+
+def paper_radius(q: Problem, epsilon: float = 0.05) -> Parameters:
+    """Take the values of the theorem: the steps of Theorem 1, and radius = sqrt(ln(2/epsilon)/2)."""
+    return {**paper_steps(q), "radius": sqrt(0.5 * log(2 / epsilon))}
+
+
+def printed(q: Problem, epsilon: float = 0.05, eta: float | None = None) -> Parameters:
+    """Take the values of the theorem; the box has one step, so another eta is mu too."""
+    return {**printed_steps(q, eta), "radius": sqrt(0.5 * log(2 / epsilon))}
 
 
 @dataclass(frozen=True)
@@ -62,66 +77,24 @@ class HpLewa(PrimalDual):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.1.
     """
 
-    eta: float
-    delta: float
-    mu: float
-    radius: float
+    eta: Step
+    delta: Step
+    mu: Step
+    radius: Step
     floor: Vector
 
     tunings = {
-        "recommended": Tuning(),
-        "paper": Tuning(),
-        "printed": Tuning("High-Probability LEWA with the paper's tuning: one step, and the stated radius.", fixes=("mu",)),
+        "recommended": recommended,
+        "paper": paper_radius,
+        "printed": Tuning(
+            printed, "High-Probability LEWA with the paper's tuning: one step, and the stated radius.", ("mu",)
+        ),
     }
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        tuning: str = "recommended",
-        epsilon: float = 0.05,
-        eta: float | None = None,
-        means: object = None,
-    ) -> Self:
-        """Return the learner with LEWA's steps and a radius that covers all actions, constraints and rounds.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        tuning
-            The tuning of the steps, by name.
-        epsilon
-            The probability with which the bounds may fail.
-        eta
-            A value in place of the tuned one.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        check_tuning(cls, tuning)
-        if tuning == "recommended":
-            step, delta, mu = recommended_steps(K, T, floor.size)
-            radius = paper.hp_radius(K, T, floor.size, epsilon)
-        else:
-            step, delta, mu = paper_steps(K, T, floor.size, eta if tuning == "printed" else None)
-            radius = sqrt(0.5 * log(2 / epsilon))
-        return cls(step if eta is None else eta, delta, mu, radius, floor)
+    theorems = Theorems(paper.hp_lewa)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(radius=0.05), 4)]
-
-    def check(self) -> None:
-        super().check()
-        check_positive(radius=self.radius)
-
-    def start(self, actions: int) -> HpLewaState:
-        K, m = self.sizes(actions)
-        return HpLewaState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), np.zeros(1))
 
     def play(self, s: HpLewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -135,6 +108,3 @@ class HpLewa(PrimalDual):
         grow_priced(s.weights, self.eta, seen.rewards, lam, cbar)  # w <- w exp(eta (r + lam cbar))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.cbar + alpha_1/sqrt(t) - c0)]+
             lam[j] = dual_step_one(lam[j], self.delta, self.mu, s.met[j] + self.radius / sqrt(t), self.floor[j])
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.hp_lewa(self, actions, rounds, setting)

@@ -5,7 +5,9 @@ from typing import Any, Self
 import numpy as np
 
 from lewa.kernels import Ridge, move_target, ridge_mean, rule
-from lewa.learners.base import Learner, check_positive, require
+from lewa.kernels.roles import Rescaling
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_positive, require
 from lewa.learners.parameters import Known
 from lewa.types import Matrix, Vector
 from lewa.validation import as_floats, in_unit, short_repr
@@ -45,16 +47,11 @@ class KnownConstraints(Learner):
         positive = self.ridge.size > 0 and bool((np.isfinite(self.ridge) & (self.ridge > 0)).all())
         require(positive, "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
 
-    def sizes(self, actions: int) -> tuple[int, int]:
-        K, m = super().sizes(actions)
-        require(self.known.shape[1] == K, "known must have one column per action", actions=K, known=self.known.shape)
-        return K, m
-
-    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
-        learner, state = super().rescaled(s, j, ratio, shift)
-        if self.unknown[j]:  # its regressions are of c - 1/2
-            move_target(state.ridge, self.ridge, 1 + j, 1 + self.floor.size, (ratio, (1 - ratio) / 2 - shift))
-        return learner, state
+    def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
+        if units is not None and self.unknown[units.j]:  # its regressions are of c - 1/2
+            line = (units.ratio, (1 - units.ratio) / 2 - units.shift)
+            move_target(s.ridge, self.ridge, 1 + units.j, 1 + self.floor.size, line)
+        return super().changed(s, floor, units)
 
 
 def as_known(known: object, constraints: int, actions: int) -> tuple[Matrix, Vector]:

@@ -7,26 +7,17 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, effective_chance, normalize, ones, play_one, positive, rule, set_weights
-from lewa.kernels.roles import Charged, Losses, Multiplier, Prices, Totals
-from lewa.learners.base import (
-    LARGEST,
-    Flags,
-    Learner,
-    Saved,
-    check_delay,
-    check_positive,
-    check_problem,
-    entropy_of,
-    log_actions,
-    require,
-)
-from lewa.learners.parameters import SpecialAction
-from lewa.learners.safe_mixing import UNKNOWN
+from lewa.kernels import Weights, comparable, effective_chance, normalize, play_one, positive, rule, set_weights
+from lewa.kernels.first_state import first_state
+from lewa.kernels.roles import Charged, Losses, Multiplier, Prices, Rescaling, Totals
+from lewa.learners.base import Learner, Saved, entropy_of
+from lewa.learners.parameter_checks import LARGEST, require
+from lewa.learners.parameters import NO_ACTION, SpecialAction, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import bandit, delayed
-from lewa.theory.delayed import Delays, Start
 from lewa.theory.governed import price_capped
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import Delays, Setting, Start
+from lewa.theory.theorems import Flags, Statements, Theorems
 from lewa.types import Vector
 
 ANSWERS, SPENT, OPEN, SQUARES, STEP = 0, 1, 2, 3, 4  # places in `totals`
@@ -42,6 +33,29 @@ class LateBanditLewaState(NamedTuple):
     totals: Totals[Vector]  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
     charged: Charged  # (m+1,)  pi and b, of the last decision
     # With any_arrivals, totals also has the step eta of the last decision, and charged its eta and ln W.
+
+
+def any_shrinkage(
+    q: Problem, delay: float = 0.0, any_arrivals: float = 0.0, cap_action: float = NO_ACTION, cap_slack: float = 0.0
+) -> Parameters:
+    """delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K))."""
+    delta = sqrt(2 * q.m * (4 * q.K * q.ln_K + 1) * (1 + 2 * delay / q.K))
+    return {"delta": delta, "any_arrivals": any_arrivals, "cap_action": cap_action, "cap_slack": cap_slack}
+
+
+def at_once(learner: "LateBanditLewa", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the bounds where no answer is late, of a capped price too."""
+    statements = bandit.late_bandit_lewa(learner, actions, rounds, setting, bool(learner.any_arrivals))
+    if not learner.is_capped or actions == 1:
+        return statements
+    return price_capped(statements, rounds, learner.floor, learner.delta, (learner.cap_action, learner.cap_slack))
+
+
+def late(learner: "LateBanditLewa", actions: int, rounds: int, delays: Delays) -> Statements:
+    """Return Th7 or Th8; nothing is proved of a capped price."""
+    if learner.is_capped:
+        return ()
+    return delayed.late_bandit_lewa(learner, actions, rounds, delays, any_arrivals=bool(learner.any_arrivals))
 
 
 @dataclass(frozen=True)
@@ -100,48 +114,24 @@ class LateBanditLewa(Learner):
     Cesa-Bianchi, Y. Seldin, Nonstochastic multiarmed bandits with unrestricted delays, NeurIPS 2019.
     """
 
-    delta: float
+    delta: Step
     floor: Vector
     any_arrivals: float = 0.0
-    cap_action: SpecialAction = UNKNOWN
+    cap_action: SpecialAction = NO_ACTION
     cap_slack: float = 0.0
 
     reads_play = False
     quotes_prices = True
     proved_with_shares = True
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        delay: float = 0.0,
-        any_arrivals: float = 0.0,
-        means: object = None,
-        cap_action: float = UNKNOWN,
-        cap_slack: float = 0.0,
-    ) -> Self:
-        """Return the learner with delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K)), for every horizon.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        delay
-            The most decisions by which answers are expected to be late.
-        any_arrivals
-            1 if the arrival of an answer may depend on the draws and the outcomes, else 0.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        cap_action, cap_slack
-            An action that always exceeds every floor by `cap_slack`, in every round: prices are then capped at
-            1/cap_slack.
-        """
-        K, _, floor = check_problem(actions, horizon, floor, means)
-        check_delay(delay)
-        delta = sqrt(2 * floor.size * (4 * K * log_actions(K) + 1) * (1 + 2 * delay / K))
-        return cls(delta, floor, any_arrivals, cap_action, cap_slack)
+    tunings = {"recommended": any_shrinkage}
+    theorems = Theorems(
+        at_once,
+        late,
+        changed=delayed.late_bandit_lewa,
+        begin=lambda learner, s, there, start: begin(learner, s, there, start),
+        certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come
+        sure=lambda learner: (int(learner.cap_action), learner.cap_slack) if learner.is_capped else None,
+    )
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -150,10 +140,11 @@ class LateBanditLewa(Learner):
         return [*super().examples(), *((learner, 4) for learner in others)]
 
     def check(self) -> None:
-        check_positive(delta=self.delta)
         require(self.any_arrivals in (0, 1), "any_arrivals must be 0 or 1", any_arrivals=self.any_arrivals)
         index = 0 <= self.cap_action < LARGEST and self.cap_action % 1 == 0
-        require(index or self.cap_action == UNKNOWN, "cap_action must be the index of an action", cap_action=self.cap_action)
+        require(
+            index or self.cap_action == NO_ACTION, "cap_action must be the index of an action", cap_action=self.cap_action
+        )
         most = 1 - float(self.floor.max())
         require(
             0 <= self.cap_slack <= most + 1e-12,
@@ -163,13 +154,12 @@ class LateBanditLewa(Learner):
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
-        return {"any_arrivals": 0.0, "cap_action": UNKNOWN, "cap_slack": 0.0, **plain}
+        return {"any_arrivals": 0.0, "cap_action": NO_ACTION, "cap_slack": 0.0, **plain}
 
     def start(self, actions: int) -> LateBanditLewaState:
         K, m = self.sizes(actions)
-        require(self.cap_action < K, f"cap_action must be the index of an action, 0 .. {K - 1}", cap_action=self.cap_action)
-        totals, charged = (np.zeros(5), np.zeros(m + 3)) if self.any_arrivals else (np.zeros(4), np.zeros(m + 1))
-        return LateBanditLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), totals, charged)
+        totals, charged = (5, m + 3) if self.any_arrivals else (4, m + 1)
+        return first_state(LateBanditLewaState, K, m, totals=np.zeros(totals), charged=np.zeros(charged))
 
     def play(self, s: LateBanditLewaState, p: Vector) -> None:
         if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
@@ -215,57 +205,18 @@ class LateBanditLewa(Learner):
         else:  # no decision of the learner: parameters or actions may have changed
             weigh(s, self.any_arrivals)
 
-    def rescaled(self, s: LateBanditLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateBanditLewaState]:
-        _, state = super().rescaled(s, j, ratio, shift)
-        floor = np.array(self.floor)
-        floor[j] = min(max(1 - (ratio * (1 - floor[j]) + shift), 0.0), 1.0)
-        slack = min(self.cap_slack * min(ratio, 1.0), 1 - float(floor.max()))  # in the new units; of the others as it was
-        return self.replace(floor=floor, cap_slack=slack), state
-
-    def with_floor(self, s: LateBanditLewaState, floor: object) -> tuple[Self, LateBanditLewaState]:
-        """Return the learner with other floors; the slack of its safe action changes with them, and 0 means no cap."""
-        lower = float((self.floor - np.asarray(floor, dtype=np.float64)).min())
-        return self.replace(floor=floor, cap_slack=max(self.cap_slack + lower, 0.0) if self.is_capped else 0.0), s
+    def changed(self, s: LateBanditLewaState, floor: Vector, units: Rescaling | None) -> tuple[Self, LateBanditLewaState]:
+        before, slack = np.array(self.floor), self.cap_slack
+        if units is not None:  # the slack in the new units of one constraint; in those of the others it is what it was
+            before[units.j] = min(max(units.constraint(before[units.j]), 0.0), 1.0)
+            slack = min(slack * min(units.ratio, 1.0), 1 - float(before.max()))
+        lower = float((before - floor).min())  # by as much as a floor rises its slack falls; 0 means no cap
+        return self.replace(floor=floor, cap_slack=max(slack + lower, 0.0) if self.is_capped else 0.0), s
 
     @property
     def is_capped(self) -> bool:
         """Whether a safe action is played while prices are high."""
         return self.cap_action >= 0 and self.cap_slack > 0
-
-    @property
-    def sure(self) -> tuple[int, float] | None:
-        return (int(self.cap_action), self.cap_slack) if self.is_capped else None
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        statements = bandit.late_bandit_lewa(self, actions, rounds, setting, bool(self.any_arrivals))
-        if not self.is_capped or actions == 1:
-            return statements
-        return price_capped(statements, rounds, self.floor, self.delta, (self.cap_action, self.cap_slack))
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        if self.is_capped:
-            return ()
-        return delayed.late_bandit_lewa(self, actions, rounds, late, any_arrivals=bool(self.any_arrivals))
-
-    def certificate(self, s: LateBanditLewaState) -> Vector:
-        return s.queue.copy()  # V <= Q, in whatever order answers come
-
-    def entropy(self, s: LateBanditLewaState, there: Flags) -> float:
-        return entropy_of(s.weights.log, there)
-
-    def stands(self, s: LateBanditLewaState, start: Start) -> Start:
-        if self.any_arrivals or self.is_capped:
-            return start
-        answers, spent, waiting, squares = s.totals.tolist()
-        log_weights = -sqrt(log(s.losses.size) / (spent + cost(s, 0.0))) * s.losses
-        apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the losses, nothing is proved
-        if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
-            return start
-        prices = sqrt(waiting * squares)  # at least the sum of b over what is open
-        return start._replace(totals=(answers, spent, cost(s, 0.0), prices, *s.queue.tolist()))
-
-    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        return delayed.late_bandit_lewa(self, actions, rounds, late, start) if start.totals else ()
 
 
 @rule
@@ -329,3 +280,17 @@ def end(s: LateBanditLewaState, delta: float, any_arrivals: float, charged: Vect
     for j in range(s.queue.size):
         s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
     weigh(s, any_arrivals)
+
+
+def begin(learner: LateBanditLewa, s: LateBanditLewaState, there: Flags, start: Start) -> Start:
+    """Return the start with the entropy of the play, and the totals if the weights are those of the losses."""
+    start = start._replace(entropy=entropy_of(s.weights.log, there))
+    if learner.any_arrivals or learner.is_capped:
+        return start
+    answers, spent, waiting, squares = s.totals.tolist()
+    log_weights = -sqrt(log(s.losses.size) / (spent + cost(s, 0.0))) * s.losses
+    apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the losses, nothing is proved
+    if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
+        return start
+    prices = sqrt(waiting * squares)  # at least the sum of b over what is open
+    return start._replace(totals=(answers, spent, cost(s, 0.0), prices, *s.queue.tolist()))

@@ -7,21 +7,15 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
+from lewa.kernels import Weights, comparable, normalize, positive, rule, set_weights
+from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
-from lewa.learners.base import (
-    Flags,
-    Learner,
-    check_delay,
-    check_epsilon,
-    check_positive,
-    check_problem,
-    entropy_of,
-    log_actions,
-)
+from lewa.learners.base import Learner, entropy_of
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import anytime, delayed, delayed_probable
-from lewa.theory.delayed import Delays, Start
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import Start
+from lewa.theory.theorems import Flags, Theorems
 from lewa.types import Vector
 
 ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
@@ -35,6 +29,14 @@ class LateLewaState(NamedTuple):
     queue: Prices[Vector]  # (m,)    Q
     totals: Totals[Vector]  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
     charged: Charged  # (m+1,)  pi and b, of the last decision
+
+
+def any_shrinkage(q: Problem, delay: float = 0.0, epsilon: float | None = None) -> Parameters:
+    """delta = sqrt(2 m (ln K + 1) (1 + 2 delay)); with an epsilon 2 ln K + ln(2K/epsilon) for ln K."""
+    terms = q.ln_K + 1
+    if epsilon is not None:
+        terms = 2 * q.ln_K + log(2 * q.K / epsilon) + 1
+    return {"delta": sqrt(2 * q.m * terms * (1 + 2 * delay))}
 
 
 @dataclass(frozen=True)
@@ -80,53 +82,28 @@ class LateLewa(Learner):
     2016, for steps that follow the number of open decisions, without constraints.
     """
 
-    delta: float
+    delta: Step
     floor: Vector
 
     quotes_prices = True
     proved_with_shares = True
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        delay: float = 0.0,
-        means: object = None,
-        epsilon: float | None = None,
-    ) -> Self:
-        """Return the learner with delta = sqrt(2 m (ln K + 1) (1 + 2 delay)), for every horizon, or as `epsilon` needs.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        delay
-            The most decisions by which answers are expected to be late.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        epsilon
-            The probability with which the bounds may fail; None for bounds on expectations.
-        """
-        K, _, floor = check_problem(actions, horizon, floor, means)
-        check_delay(delay)
-        terms = log_actions(K) + 1
-        if epsilon is not None:
-            check_epsilon(epsilon)
-            terms = 2 * log_actions(K) + log(2 * K / epsilon) + 1
-        return cls(sqrt(2 * floor.size * terms * (1 + 2 * delay)), floor)
+    tunings = {"recommended": any_shrinkage}
+    theorems = Theorems(
+        anytime.late_lewa,
+        delayed.late_lewa,
+        delayed_probable.late_lewa,
+        changed=delayed.late_lewa,
+        begin=lambda learner, s, there, start: begin(s, there, start),
+        certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come
+    )
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
 
-    def check(self) -> None:
-        check_positive(delta=self.delta)
-
     def start(self, actions: int) -> LateLewaState:
         K, m = self.sizes(actions)
-        return LateLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), np.zeros(4), np.zeros(m + 1))
+        return first_state(LateLewaState, K, m, totals=np.zeros(4), charged=np.zeros(m + 1))
 
     def play(self, s: LateLewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -159,33 +136,6 @@ class LateLewa(Learner):
         else:  # no decision of the learner: parameters or actions may have changed
             weigh(s)
 
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return anytime.late_lewa(self, actions, rounds, setting)
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed.late_lewa(self, actions, rounds, late)
-
-    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
-        return delayed_probable.late_lewa(self, actions, rounds, late, epsilon)
-
-    def certificate(self, s: LateLewaState) -> Vector:
-        return s.queue.copy()  # V <= Q, in whatever order answers come
-
-    def entropy(self, s: LateLewaState, there: Flags) -> float:
-        return entropy_of(s.weights.log, there)
-
-    def stands(self, s: LateLewaState, start: Start) -> Start:
-        answers, spent, waiting, squares = s.totals.tolist()
-        log_weights = 2 * sqrt(log(s.gains.size) / (spent + cost(s))) * s.gains
-        apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the gains, nothing is proved
-        if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
-            return start
-        prices = sqrt(waiting * squares)  # at least the sum of b over what is open
-        return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
-
-    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        return delayed.late_lewa(self, actions, rounds, late, start) if start.totals else ()
-
 
 @rule
 def cost(s: LateLewaState) -> float:
@@ -213,3 +163,15 @@ def end(s: LateLewaState, delta: float, charged: Vector) -> None:
     for j in range(s.queue.size):
         s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
     weigh(s)
+
+
+def begin(s: LateLewaState, there: Flags, start: Start) -> Start:
+    """Return the start with the entropy of the play, and the totals if the weights are those of the gains."""
+    start = start._replace(entropy=entropy_of(s.weights.log, there))
+    answers, spent, waiting, squares = s.totals.tolist()
+    log_weights = 2 * sqrt(log(s.gains.size) / (spent + cost(s))) * s.gains
+    apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the gains, nothing is proved
+    if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
+        return start
+    prices = sqrt(waiting * squares)  # at least the sum of b over what is open
+    return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))

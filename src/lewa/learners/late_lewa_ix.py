@@ -2,24 +2,38 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Self
 
 from lewa.feedback import Bandit
 from lewa.kernels import ix_loss
-from lewa.learners.base import check_delay, check_epsilon, check_exponent, check_problem, log_actions
 from lewa.learners.expectations import reserved_means
 from lewa.learners.late_loss_bandit_lewa import (
     LateLossBanditLewa,
     LateLossState,
     late_chance,
     late_dual,
-    late_dual_step,
+    late_dual_steps,
     shrink_late,
 )
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import bandit, delayed_ix
-from lewa.theory.delayed import NO_DELAY, Delays
 from lewa.theory.delayed_dual import late_steps
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import NO_DELAY, Setting
+from lewa.theory.theorems import Statements
+
+
+def late_ix_steps(
+    q: Problem, b: float = 0.5, delay: float = 0.0, means: object = None, epsilon: float = 0.05, reserve: float = 0.0
+) -> Parameters:
+    """eta = sqrt((ln K + ln(5K/epsilon))/(2 m (K + 2 delay))) T^(-b), delta = 8 m eta (K + 2 delay), mu as of losses."""
+    most = q.K + 2 * delay  # decisions that are open together count as actions do
+    eta = sqrt((q.ln_K + log(5 * q.K / epsilon)) / (2 * q.m * most)) * q.T**-b
+    return {**late_dual_steps(q, b, delay, 8 * q.m * eta * most), "eta": eta, "reserves": reserved_means(means, reserve)}
+
+
+def at_once(learner: "LateLewaIx", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the bounds of LEWA-IX, with the dual steps of reserves."""
+    learner.sizes(actions)
+    return bandit.lewa_ix(learner, actions, rounds, setting, "Late LEWA-IX", late_steps(learner, rounds, NO_DELAY))
 
 
 @dataclass(frozen=True)
@@ -70,58 +84,12 @@ class LateLewaIx(LateLossBanditLewa):
     bounds for non-stochastic bandits, NIPS 2015.
     """
 
-    @classmethod
-    def tuned(  # type: ignore[override]  # it has one more setting
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        b: float = 0.5,
-        delay: float = 0.0,
-        means: object = None,
-        epsilon: float = 0.05,
-        reserve: float = 0.0,
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is eta = sqrt((ln K + ln(5K/epsilon))/(2 m (K + 2 delay))) T^(-b), delta = 8 m eta (K + 2 delay), mu =
-        T^(b-1)/sqrt(m (1 + 2 delay)), at most 1/delta.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        b
-            The exponent in [1/2, 1) that trades regret for violation.
-        delay
-            The most decisions by which answers are expected to be late.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        epsilon
-            The probability with which the bounds may fail.
-        reserve
-            1 to count each decision at the `means` of its action until its answer comes, else 0.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        check_exponent(b)
-        check_delay(delay)
-        m, most = floor.size, K + 2 * delay  # decisions that are open together count as actions do
-        eta = sqrt((log_actions(K) + log(5 * K / epsilon)) / (2 * m * most)) * T**-b
-        delta = 8 * m * eta * most
-        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor, reserved_means(means, reserve))
+    tunings = {"recommended": late_ix_steps}
+    theorems = LateLossBanditLewa.theorems._replace(
+        at_once=at_once, late=delayed_ix.late_lewa_ix, probable=delayed_ix.late_lewa_ix
+    )
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         loss, b = late_dual(s, seen, self.delta, self.mu, self.floor, self.reserves.size > 0)
         step = ix_loss(self.eta * loss, late_chance(s, seen), self.eta / 2 * b)
         shrink_late(s, seen.action, step)  # w_i <- w_i exp(-eta L/(q + g))
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        self.sizes(actions)
-        return bandit.lewa_ix(self, actions, rounds, setting, "Late LEWA-IX", late_steps(self, rounds, NO_DELAY))
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed_ix.late_lewa_ix(self, actions, rounds, late)
-
-    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
-        return delayed_ix.late_lewa_ix(self, actions, rounds, late, epsilon)

@@ -7,25 +7,20 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, effective_chance, log_sum, normalize, ones, positive, rule, shrink_one
-from lewa.kernels.roles import Charged, Multiplier, Totals
-from lewa.learners.base import (
-    Learner,
-    Saved,
-    check_delay,
-    check_dual,
-    check_exponent,
-    check_positive,
-    check_problem,
-    log_actions,
-    require,
-)
+from lewa.kernels import Weights, comparable, effective_chance, log_sum, normalize, positive, rule, shrink_one
+from lewa.kernels.first_state import first_state
+from lewa.kernels.roles import Charged, Multiplier, Rescaling, Totals
+from lewa.learners.base import Learner, Saved
 from lewa.learners.expectations import check_reserves, reserved_means
-from lewa.learners.parameters import Reserves
+from lewa.learners.parameter_checks import (
+    check_dual,
+)
+from lewa.learners.parameters import Reserves, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import bandit, delayed_losses
-from lewa.theory.delayed import NO_DELAY, Delays
 from lewa.theory.delayed_dual import late_steps
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import NO_DELAY, Setting
+from lewa.theory.theorems import Statements, Theorems
 from lewa.types import Matrix, Vector
 
 QUOTED = 1.0  # in `charged`, after the prices: a price was quoted
@@ -46,6 +41,40 @@ class LateLossState(NamedTuple):
         """Add an account to the state of an earlier version, which had none: it has no certificate."""
         m = len(plain["multiplier"])
         return {"account": [[UNKNOWN] * m, [0.0] * m, [0.0] * m], **plain}
+
+
+def late_loss_steps(
+    q: Problem, b: float = 0.5, delay: float = 0.0, means: object = None, reserve: float = 0.0
+) -> Parameters:
+    """eta = sqrt(ln K/(m (K + 4 delay))) T^(-b), delta = 2 m eta (K + 4 delay), mu as below."""
+    most = q.K + 4 * delay  # a pair of decisions that are open together counts twice
+    eta = sqrt(q.ln_K / (q.m * most)) * q.T**-b
+    return {**late_dual_steps(q, b, delay, 2 * q.m * eta * most), "eta": eta, "reserves": reserved_means(means, reserve)}
+
+
+def late_dual_steps(q: Problem, b: float, delay: float, delta: float) -> Parameters:
+    """mu = T^(b-1)/sqrt(m (1 + 2 delay)), at most 1/delta."""
+    return {"delta": delta, "mu": min(q.T ** (b - 1) / sqrt(q.m * (1 + 2 * delay)), 1 / delta)}
+
+
+def at_once(learner: "LateLossBanditLewa", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the bounds of the loss form, with the dual steps of reserves."""
+    learner.sizes(actions)
+    dual = late_steps(learner, rounds, NO_DELAY)
+    return bandit.loss_bandit_lewa(learner, actions, rounds, setting, "Late BanditLEWA, losses", dual)
+
+
+def errors(learner: "LateLossBanditLewa", s: LateLossState) -> tuple[float, ...]:
+    """Return the largest error of the reserves of each constraint; none without reserves."""
+    return tuple(s.account[ERROR].tolist()) if learner.reserves.size else ()
+
+
+def certificate(learner: "LateLossBanditLewa", s: LateLossState) -> Vector | None:
+    """Return the bound on the shortfall that the account gives; None for a state that was saved without one."""
+    if s.account[LEAKS].min() < 0:
+        return None
+    bound: Vector = s.multiplier / learner.mu + learner.delta * s.account[LEAKS] - s.account[HELD]
+    return bound
 
 
 @dataclass(frozen=True)
@@ -104,51 +133,16 @@ class LateLossBanditLewa(Learner):
     Nonstochastic multiarmed bandits with unrestricted delays, NeurIPS 2019.
     """
 
-    eta: float
-    delta: float
-    mu: float
+    eta: Step
+    delta: Step
+    mu: Step
     floor: Vector
     reserves: Reserves = field(default_factory=lambda: np.zeros(0))
 
     reads_play = False
     quotes_prices = True
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        b: float = 0.5,
-        delay: float = 0.0,
-        means: object = None,
-        reserve: float = 0.0,
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is eta = sqrt(ln K/(m (K + 4 delay))) T^(-b), delta = 2 m eta (K + 4 delay), mu = T^(b-1)/sqrt(m (1 + 2
-        delay)), at most 1/delta.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        b
-            The exponent in [1/2, 1) that trades regret for violation.
-        delay
-            The most decisions by which answers are expected to be late.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        reserve
-            1 to count each decision at the `means` of its action until its answer comes, else 0.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_exponent(b)
-        check_delay(delay)
-        m, most = floor.size, K + 4 * delay  # a pair of decisions that are open together counts twice
-        eta = sqrt(log_actions(K) / (m * most)) * T**-b
-        delta = 2 * m * eta * most
-        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor, reserved_means(means, reserve))
+    tunings = {"recommended": late_loss_steps}
+    theorems = Theorems(at_once, delayed_losses.late_loss_bandit_lewa, errors=errors, certificate=certificate)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -160,20 +154,13 @@ class LateLossBanditLewa(Learner):
         return {"reserves": [], **plain}
 
     def check(self) -> None:
-        check_positive(eta=self.eta)
         check_dual(self.delta, self.mu)
         check_reserves(self.reserves, self.floor)
 
-    def sizes(self, actions: int) -> tuple[int, int]:
-        K, m = super().sizes(actions)
-        law = f"reserves must be one number per constraint and action, {m * K}, or none"
-        require(self.reserves.size in (0, m * K), law, reserves=self.reserves.size)
-        return K, m
-
     def start(self, actions: int) -> LateLossState:
         K, m = self.sizes(actions)
-        size = 2 * m + 2 if self.reserves.size else m + 2
-        return LateLossState(ones(K), np.zeros(m), np.array([log(K)]), np.zeros(size), np.zeros((3, m)))
+        charged, account = np.zeros(2 * m + 2 if self.reserves.size else m + 2), np.zeros((3, m))
+        return first_state(LateLossState, K, m, log_total=np.array([log(K)]), charged=charged, account=account)
 
     def play(self, s: LateLossState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -204,42 +191,11 @@ class LateLossBanditLewa(Learner):
                 s.account[LEAKS, j] += charged[j]
                 s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
 
-    def rescale_charged(self, charged: Vector, j: int, ratio: float, shift: float) -> None:
-        """Write prices and reserves of a decision in other units.
-
-        Parameters
-        ----------
-        charged
-            The prices, and the reserves if there are any.
-        j, ratio, shift
-            The arguments of `rescaled`.
-        """
-        super().rescale_charged(charged, j, ratio, shift)
-        m = self.floor.size
-        if self.reserves.size and charged[m] > 0:
-            charged[m + 2 + j] = min(max(1 - (ratio * (1 - charged[m + 2 + j]) + shift), 0.0), 1.0)
-
-    def certificate(self, s: LateLossState) -> Vector | None:
-        if s.account[LEAKS].min() < 0:
-            return None
-        bound: Vector = s.multiplier / self.mu + self.delta * s.account[LEAKS] - s.account[HELD]
-        return bound
-
-    def with_errors(self, s: LateLossState, late: Delays) -> Delays:
-        return late._replace(errors=tuple(s.account[ERROR].tolist())) if self.reserves.size else late
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        self.sizes(actions)
-        dual = late_steps(self, rounds, NO_DELAY)
-        return bandit.loss_bandit_lewa(self, actions, rounds, setting, "Late BanditLEWA, losses", dual)
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed_losses.late_loss_bandit_lewa(self, actions, rounds, late)
-
-
-def late_dual_step(horizon: int, constraints: int, b: float, delay: float, delta: float) -> float:
-    """Return mu = T^(b-1)/sqrt(m (1 + 2 delay)), at most 1/delta."""
-    return float(min(horizon ** (b - 1) / sqrt(constraints * (1 + 2 * delay)), 1 / delta))
+    def rescale_charged(self, charged: Vector, units: Rescaling) -> None:
+        super().rescale_charged(charged, units)
+        place = self.floor.size + 2 + units.j
+        if self.reserves.size and charged[self.floor.size] > 0:
+            charged[place] = min(max(units.constraint(charged[place]), 0.0), 1.0)
 
 
 @rule

@@ -4,27 +4,16 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize, ones
+from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import (
-    Flags,
-    PrimalDual,
-    Tuning,
-    check_delay,
-    check_epsilon,
-    check_exponent,
-    check_problem,
-    check_tuning,
-    entropy_of,
-    log_actions,
-    require,
-)
+from lewa.learners.base import PrimalDual, entropy_of
+from lewa.learners.parameter_checks import require
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import delayed, delayed_probable, paper
-from lewa.theory.delayed import Delays, Start
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import Start
+from lewa.theory.theorems import Flags, Theorems
 from lewa.types import Vector
 
 
@@ -32,6 +21,66 @@ from lewa.types import Vector
 class LewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)  lambda
+
+
+def recommended_steps(q: Problem, b: float | None = None, epsilon: float | None = None, delay: float = 0.0) -> Parameters:
+    """Two steps: eta = 2 sqrt(ln K/m) T^(-b), delta = m eta/2, mu = T^(b-1)/sqrt(m), at most 1/delta; b = 1/2 by default.
+
+    With an epsilon, ln K + ln(2K/epsilon)/2 for ln K, and delta = m eta. For answers that are late see `late_steps`.
+    """
+    if delay:
+        require(b is None, "delay cannot be combined with b", delay=delay, b=b)
+        return late_steps(q, delay, epsilon)
+    if epsilon is not None:
+        require(b is None, "b and epsilon cannot be chosen together", b=b, epsilon=epsilon)
+        eta = 2 * sqrt((q.ln_K + 0.5 * log(2 * q.K / epsilon)) / (q.m * q.T))
+        return {"eta": eta, "delta": q.m * eta, "mu": min(1 / sqrt(q.m * q.T), 1 / (q.m * eta))}
+    b = 0.5 if b is None else b
+    eta = 2 * sqrt(q.ln_K / q.m) * q.T**-b
+    return {"eta": eta, "delta": q.m * eta / 2, "mu": min(q.T ** (b - 1) / sqrt(q.m), 2 / (q.m * eta))}
+
+
+def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> Parameters:
+    """Return the steps for answers that are up to `delay` decisions late.
+
+    A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With
+    an epsilon it is (m eta/2)(1 + G + s) with s = sqrt(1 + G), which leaves theta = 2 eta s for the noise.
+
+    Parameters
+    ----------
+    q
+        The problem.
+    delay
+        The most decisions by which answers are late.
+    epsilon
+        The probability with which the bounds may fail; None for bounds on expectations.
+    more
+        An addition to ln K.
+    """
+    among = 1 + 2 * delay
+    cost, room = q.ln_K + more, 0.0
+    if epsilon is not None:
+        room = sqrt(among)
+        cost += log(2 * q.K / epsilon) / (2 * room)
+    eta = 2 * sqrt(cost / (q.m * q.T * among))
+    delta = q.m * eta / 2 * (among + room)
+    return {"eta": eta, "delta": delta, "mu": min(1 / sqrt(q.m * q.T), 1 / delta)}
+
+
+def paper_steps(q: Problem) -> Parameters:
+    """Take the values of Theorem 1: eta = sqrt(4 ln K/(9T)), delta = m eta/2, mu = eta, at most 1/delta."""
+    eta = sqrt(4 * q.ln_K / (9 * q.T))
+    return {"eta": eta, "delta": q.m * eta / 2, "mu": min(eta, 2 / (q.m * eta))}
+
+
+def printed_steps(q: Problem, eta: float | None = None) -> Parameters:
+    """Take the values of Theorem 1; the box has one step, so another eta is mu too."""
+    return paper_steps(q) if eta is None else {"eta": eta, "delta": q.m * eta / 2, "mu": eta}
+
+
+def with_entropy(learner: object, s: LewaState, there: Flags, start: Start) -> Start:
+    """Return the start with the entropy of the play of a state."""
+    return start._replace(entropy=entropy_of(s.weights.log, there))
 
 
 @dataclass(frozen=True)
@@ -73,74 +122,22 @@ class Lewa(PrimalDual):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """
 
-    eta: float
-    delta: float
-    mu: float
+    eta: Step
+    delta: Step
+    mu: Step
     floor: Vector
 
     proved_with_shares = True
     tunings = {
-        "recommended": Tuning(),
-        "paper": Tuning(),
-        "printed": Tuning("LEWA with the paper's tuning: one step for both updates.", fixes=("mu", "b")),
+        "recommended": recommended_steps,
+        "paper": paper_steps,
+        "printed": Tuning(printed_steps, "LEWA with the paper's tuning: one step for both updates.", fixes=("mu",)),
     }
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        tuning: str = "recommended",
-        b: float | None = None,
-        epsilon: float | None = None,
-        eta: float | None = None,
-        means: object = None,
-        delay: float = 0.0,
-    ) -> Self:
-        """Return the learner with the parameters of the theorem.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        tuning
-            "recommended", "paper" or "printed".
-        b
-            The exponent in [1/2, 1) that trades regret for violation; None for 1/2.
-        epsilon
-            The probability with which the bounds may fail; None for bounds on expectations.
-        eta
-            A value in place of the tuned one.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        delay
-            The most decisions by which answers are expected to be late.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_tuning(cls, tuning)
-        check_delay(delay)
-        require(
-            delay == 0 or (tuning == "recommended" and b is None),
-            "delay needs the recommended tuning, without b",
-            delay=delay,
-        )
-        if delay:
-            step, delta, mu = late_steps(K, T, floor.size, delay, epsilon=epsilon)
-        elif tuning == "recommended":
-            step, delta, mu = recommended_steps(K, T, floor.size, b, epsilon)
-        else:
-            require(b is None and epsilon is None, "the paper's tuning has neither b nor epsilon", b=b, epsilon=epsilon)
-            step, delta, mu = paper_steps(K, T, floor.size, eta if tuning == "printed" else None)
-        return cls(step if eta is None else eta, delta, mu, floor)
+    theorems = Theorems(paper.lewa, delayed.lewa, delayed_probable.lewa, changed=delayed.lewa, begin=with_entropy)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6, tuning="paper"), 4)]
-
-    def start(self, actions: int) -> LewaState:
-        K, m = self.sizes(actions)
-        return LewaState(ones(K), np.zeros(m))
 
     def play(self, s: LewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -148,73 +145,3 @@ class Lewa(PrimalDual):
     def learn(self, s: LewaState, seen: Full) -> None:
         grow_priced(s.weights, self.eta, seen.rewards, s.multiplier, seen.constraints)  # w <- w exp(eta (r + lam c))
         dual_step(s.multiplier, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.lewa(self, actions, rounds, setting)
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed.lewa(self, actions, rounds, late)
-
-    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
-        return delayed_probable.lewa(self, actions, rounds, late, epsilon)
-
-    def entropy(self, s: LewaState, there: Flags) -> float:
-        return entropy_of(s.weights.log, there)
-
-    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        return delayed.lewa(self, actions, rounds, late, start=start)
-
-
-def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None = None) -> tuple[float, float, float]:
-    """Return (eta, delta, mu) of Theorem 1, or the values for another eta: the box has one step."""
-    T, m = horizon, constraints
-    if eta is not None:
-        return eta, m * eta / 2, eta
-    eta = sqrt(4 * log_actions(actions) / (9 * T))
-    return eta, m * eta / 2, min(eta, 2 / (m * eta))
-
-
-def late_steps(
-    actions: int, horizon: int, constraints: int, delay: float, more: float = 0.0, epsilon: float | None = None
-) -> tuple[float, float, float]:
-    """Return (eta, delta, mu) for answers that are up to `delay` decisions late.
-
-    A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With
-    an epsilon it is (m eta/2)(1 + G + s) with s = sqrt(1 + G), which leaves theta = 2 eta s for the noise.
-
-    Parameters
-    ----------
-    actions, horizon, constraints
-        K, T and m.
-    delay
-        The most decisions by which answers are late.
-    more
-        An addition to ln K.
-    epsilon
-        The probability with which the bounds may fail; None for bounds on expectations.
-    """
-    T, m, among = horizon, constraints, 1 + 2 * delay
-    cost, room = log_actions(actions) + more, 0.0
-    if epsilon is not None:
-        check_epsilon(epsilon)
-        room = sqrt(among)
-        cost += log(2 * actions / epsilon) / (2 * room)
-    eta = 2 * sqrt(cost / (m * T * among))
-    delta = m * eta / 2 * (among + room)
-    return eta, delta, min(1 / sqrt(m * T), 1 / delta)
-
-
-def recommended_steps(
-    actions: int, horizon: int, constraints: int, b: float | None = None, epsilon: float | None = None
-) -> tuple[float, float, float]:
-    """Return (eta, delta, mu) with two steps; on very short horizons mu is lowered so that delta mu <= 1."""
-    T, m, ln_K = horizon, constraints, log_actions(actions)
-    if epsilon is not None:
-        require(b is None, "b and epsilon cannot be chosen together", b=b, epsilon=epsilon)
-        check_epsilon(epsilon)
-        eta = 2 * sqrt((ln_K + 0.5 * log(2 * actions / epsilon)) / (m * T))
-        return eta, m * eta, min(1 / sqrt(m * T), 1 / (m * eta))
-    b = 0.5 if b is None else b
-    check_exponent(b)
-    eta = 2 * sqrt(ln_K / m) * T**-b
-    return eta, m * eta / 2, min(T ** (b - 1) / sqrt(m), 2 / (m * eta))

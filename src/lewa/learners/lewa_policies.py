@@ -1,6 +1,6 @@
 """LEWA on policies: policies as experts, under constraints, with full information."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -8,13 +8,15 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, dual_step, grow_advised, mix_advice, ones
 from lewa.kernels.roles import Features, Multiplier, OfPolicies, Scores
-from lewa.learners.base import Learner, PrimalDual, check_problem
+from lewa.learners.base import Learner, PrimalDual
 from lewa.learners.exp4_lewa import check_policies
 from lewa.learners.lewa import recommended_steps
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import contexts
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.setting import Setting
+from lewa.theory.theorems import Statements, Theorems
 from lewa.types import Vector
-from lewa.validation import as_count
 
 
 @comparable
@@ -23,6 +25,16 @@ class LewaPoliciesState(NamedTuple):
     weights: OfPolicies[Weights]  # w, of the K constant policies, then of the user's
     multiplier: Multiplier  # (m,)  lambda
     features: Features  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
+
+
+def steps_with_policies(q: Problem, b: float | None = None, epsilon: float | None = None, policies: int = 0) -> Parameters:
+    """Take the steps of LEWA, with K + P for K."""
+    return {**recommended_steps(replace(q, actions=q.K + policies), b, epsilon), "policies": policies}
+
+
+def with_policies(learner: "LewaPolicies", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the bounds against the best policy."""
+    return contexts.lewa_policies(learner, actions, actions + int(learner.policies), rounds, setting)
 
 
 @dataclass(frozen=True)
@@ -58,39 +70,14 @@ class LewaPolicies(PrimalDual):
     1205.2265, section 4.
     """
 
-    eta: float
-    delta: float
-    mu: float
+    eta: Step
+    delta: Step
+    mu: Step
     policies: float
     floor: Vector
 
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        b: float | None = None,
-        epsilon: float | None = None,
-        policies: int = 0,
-    ) -> Self:
-        """Return the learner with eta = 2 sqrt(ln N/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `epsilon` as LEWA.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        b
-            The exponent in [1/2, 1) that trades regret for violation; None for 1/2.
-        epsilon
-            The probability with which the bounds may fail; None for bounds on expectations.
-        policies
-            P, the number of the user's policies.
-        """
-        K, T, floor = check_problem(actions, horizon, floor)
-        P = as_count("policies", policies, least=0)
-        eta, delta, mu = recommended_steps(K + P, T, floor.size, b, epsilon)
-        return cls(eta, delta, mu, float(P), floor)
+    tunings = {"recommended": steps_with_policies}
+    theorems = Theorems(with_policies)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -117,6 +104,3 @@ class LewaPolicies(PrimalDual):
         for k in range(s.plays.size):
             s.plays[k] += seen.play[k]
         dual_step(s.multiplier, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return contexts.lewa_policies(self, actions, actions + int(self.policies), rounds, setting)

@@ -9,9 +9,11 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, confidence_bound, dual_step, grow_priced, ix_loss, means, normalize, ones
 from lewa.kernels.roles import Bounds, ConstraintSums, Counts, Multiplier, Scratch
-from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_positive, check_problem, log_actions
+from lewa.learners.base import PrimalDual
+from lewa.learners.parameter_checks import check_epsilon, check_exponent, check_positive, check_problem, log_actions
 from lewa.theory import bandit
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 

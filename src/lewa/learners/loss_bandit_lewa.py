@@ -2,27 +2,32 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Self
-
-import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import draw, dual_step, ix_loss, normalize, ones, priced_loss, shrink_one, total
-from lewa.learners.base import (
-    Flags,
-    PrimalDual,
-    check_delay,
-    check_epsilon,
-    check_exponent,
-    check_problem,
-    entropy_of,
-    log_actions,
-)
-from lewa.learners.lewa import LewaState
+from lewa.kernels import draw, dual_step, ix_loss, normalize, priced_loss, shrink_one, total
+from lewa.learners.base import PrimalDual
+from lewa.learners.lewa import LewaState, with_entropy
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import bandit, delayed
-from lewa.theory.delayed import Delays, Start
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import none
+from lewa.theory.theorems import Theorems
 from lewa.types import Vector
+
+
+def loss_steps(q: Problem, b: float = 0.5, delay: float = 0.0) -> Parameters:
+    """eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2 delay for K."""
+    most = q.K + 2 * delay  # decisions that are open together count as actions do
+    eta = sqrt(q.ln_K / (q.m * most)) * q.T**-b
+    delta = 2 * q.m * eta * most
+    return {"eta": eta, "delta": delta, "mu": min(q.T ** (b - 1) / sqrt(q.m), 1 / delta)}
+
+
+def ix_steps(q: Problem, b: float = 0.5, epsilon: float = 0.05) -> Parameters:
+    """eta = sqrt((ln K + ln(4K/epsilon))/(2 m K)) T^(-b), delta = 8 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+    eta = sqrt((q.ln_K + log(4 * q.K / epsilon)) / (2 * q.m * q.K)) * q.T**-b
+    delta = 8 * q.m * eta * q.K
+    return {"eta": eta, "delta": delta, "mu": min(q.T ** (b - 1) / sqrt(q.m), 1 / delta)}
 
 
 @dataclass(frozen=True)
@@ -67,44 +72,16 @@ class LossBanditLewa(PrimalDual):
     analysis of stochastic and nonstochastic multi-armed bandit problems, Foundations and Trends in ML 5, 2012, section 3.
     """
 
-    eta: float
-    delta: float
-    mu: float
+    eta: Step
+    delta: Step
+    mu: Step
     floor: Vector
 
     proved_with_shares = True
-
-    @classmethod
-    def tuned(
-        cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, delay: float = 0.0
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2
-        delay for K.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        b
-            The exponent in [1/2, 1) that trades regret for violation.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        delay
-            The most decisions by which answers are expected to be late.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_exponent(b)
-        check_delay(delay)
-        m, most = floor.size, K + 2 * delay  # decisions that are open together count as actions do
-        eta = sqrt(log_actions(K) / (m * most)) * T**-b
-        delta = 2 * m * eta * most
-        return cls(eta, delta, min(T ** (b - 1) / sqrt(m), 1 / delta), floor)
-
-    def start(self, actions: int) -> LewaState:
-        K, m = self.sizes(actions)
-        return LewaState(ones(K, drawn=True), np.zeros(m))
+    tunings = {"recommended": loss_steps}
+    theorems = Theorems(
+        bandit.loss_bandit_lewa, delayed.loss_bandit_lewa, changed=delayed.loss_bandit_lewa, begin=with_entropy
+    )
 
     def play(self, s: LewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -117,18 +94,6 @@ class LossBanditLewa(PrimalDual):
         loss = priced_loss(seen.reward, lam, c)  # L = (1 - r) + lam (1 - c)
         shrink_one(s.weights, i, self.eta * loss / p)  # w_i <- w_i exp(-eta L/p_i)
         dual_step(lam, self.delta, self.mu, c, self.floor)  # lam <- [(1 - delta mu) lam - mu (c - c0)]+
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.loss_bandit_lewa(self, actions, rounds, setting)
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed.loss_bandit_lewa(self, actions, rounds, late)
-
-    def entropy(self, s: LewaState, there: Flags) -> float:
-        return entropy_of(s.weights.log, there)
-
-    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        return delayed.loss_bandit_lewa(self, actions, rounds, late, start)
 
 
 @dataclass(frozen=True)
@@ -173,46 +138,11 @@ class LewaIx(LossBanditLewa):
     """
 
     proved_with_shares = False
-
-    @classmethod
-    def tuned(
-        cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, epsilon: float = 0.05
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is eta = sqrt((ln K + ln(4K/epsilon))/(2 m K)) T^(-b), delta = 8 m eta K, mu = T^(b-1)/sqrt(m), at
-        most 1/delta.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        b
-            The exponent in [1/2, 1) that trades regret for violation.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        epsilon
-            The probability with which the bounds may fail.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        check_exponent(b)
-        m = floor.size
-        eta = sqrt((log_actions(K) + log(4 * K / epsilon)) / (2 * m * K)) * T**-b
-        delta = 8 * m * eta * K
-        return cls(eta, delta, min(T ** (b - 1) / sqrt(m), 1 / delta), floor)
+    tunings = {"recommended": ix_steps}
+    theorems = Theorems(bandit.lewa_ix, lambda *problem: (none("LEWA-IX", delayed.CHANCE),))
 
     def learn(self, s: LewaState, seen: Bandit) -> None:
         i, p, c, lam = seen.action, seen.propensity, seen.constraints, s.multiplier
         loss, g = priced_loss(seen.reward, lam, c), self.eta / 2 * (1 + total(lam))  # L = (1 - r) + lam (1 - c)
         shrink_one(s.weights, i, ix_loss(self.eta * loss, p, g))  # w_i <- w_i exp(-eta L/(p_i + g))
         dual_step(lam, self.delta, self.mu, c, self.floor)  # lam <- [(1 - delta mu) lam - mu (c - c0)]+
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.lewa_ix(self, actions, rounds, setting)
-
-    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return (none("LEWA-IX", delayed.CHANCE),)
-
-    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        return ()

@@ -5,9 +5,11 @@ from typing import NamedTuple, Self
 
 from lewa.feedback import Full
 from lewa.kernels import NormalHedgeWeights, comparable, dot, grow_normalhedge, normalhedge_weights, normalize_normalhedge
-from lewa.learners.base import Learner, check_problem
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_problem
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 

@@ -21,9 +21,11 @@ from lewa.kernels import (
     update_means,
 )
 from lewa.kernels.roles import Clock, Least, Lines, Multiplier
-from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions, require
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions, require
 from lewa.theory import paper, projected
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 from lewa.validation import as_real
 

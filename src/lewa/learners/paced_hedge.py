@@ -9,7 +9,7 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, positive, rule
 from lewa.kernels.roles import CostMeans, Debt, Deviations, Multiplier, PerAction, Play, SquaredErrors, Totals
-from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.learners.base import Learner
 from lewa.learners.expectations import (
     check_columns,
     check_known,
@@ -17,9 +17,11 @@ from lewa.learners.expectations import (
     expected_values,
     known_values,
 )
+from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.learners.parameters import Expected
 from lewa.theory import practical
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 ALL_ROUNDS = 1e18  # a memory that forgets nothing

@@ -10,11 +10,13 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Ridge, add_features, add_target, comparable, no_ridge, pace_by_average, ridge_mean, rule, whiten
 from lewa.kernels.roles import Available, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
-from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.base import Learner
 from lewa.learners.expectations import rewards_per_action
+from lewa.learners.parameter_checks import check_positive, check_problem, require
 from lewa.learners.parameters import ExpectedCosts
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 from lewa.validation import as_count, in_unit
 

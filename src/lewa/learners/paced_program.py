@@ -7,11 +7,13 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import Program, comparable, limit_now, no_program, rule
 from lewa.kernels.roles import Available, Charged, Clock, CostMeans, Counts, Debt, Fresh, PerAction
-from lewa.learners.base import Learner, check_positive
+from lewa.learners.base import Learner
 from lewa.learners.expectations import check_columns, check_known
+from lewa.learners.parameter_checks import check_positive
 from lewa.learners.parameters import Expected
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 

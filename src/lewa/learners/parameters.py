@@ -1,19 +1,48 @@
-"""The roles of parameters that have values of each action or of each constraint, declared by their annotations.
+"""What a parameter is, declared by its annotation: a number that obeys a law, or values of each action or constraint.
 
-The learner with its actions renamed, with one more action, or with a constraint in other units follows from them.
+The check of a number follows from its law. The learner with its actions renamed, with one more action, or with a constraint
+in other units follows from the roles.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, get_args, get_origin
 
 import numpy as np
 
 from lewa.kernels import annotated_types
 from lewa.kernels.roles import Rescaling
+from lewa.learners.parameter_checks import check_positive, check_share, require
 from lewa.types import Matrix, Vector
 
+NO_ACTION = -1.0  # in place of the index of an action
 V = TypeVar("V")
+L = TypeVar("L", bound="HasParameters")
+
+
+class HasParameters(Protocol):
+    """A learner, as far as its parameters go."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+
+    @property
+    def floor(self) -> Vector:
+        """The floors."""
+
+    def replace(self, **changes: object) -> Self:
+        """Return a learner with these parameters changed."""
+
+
+class Law(NamedTuple):
+    """The law of a number."""
+
+    check: Callable[[str, float], None]
+
+
+Step: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]  # positive
+Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
 
 
 class NewAction(NamedTuple):
@@ -38,9 +67,16 @@ class Parameter(Generic[V]):
         """Return the value in other units of a constraint."""
         return value
 
+    def check_columns(self, name: str, value: V, floor: Vector, actions: int) -> None:
+        """Raise ValueError if the value belongs to another number of actions."""
+
 
 class ActionIndex(Parameter[float]):
     """The index of an action, or a negative number for none."""
+
+    def check_columns(self, name: str, value: float, floor: Vector, actions: int) -> None:
+        """Check that there is such an action."""
+        require(value < actions, f"{name} must be the index of an action, 0 .. {actions - 1}", **{name: value})
 
     def reorder(self, value: float, order: Sequence[int]) -> float:
         """Return the new index of the same action."""
@@ -49,6 +85,10 @@ class ActionIndex(Parameter[float]):
 
 class Places(Parameter[Vector]):
     """(K,): the place of each action in a sequence of numbers."""
+
+    def check_columns(self, name: str, value: Vector, floor: Vector, actions: int) -> None:
+        """Check that there is one place per action."""
+        require(value.size == actions, f"{name} must have one number per action", actions=actions, **{name: value})
 
     def reorder(self, value: Vector, order: Sequence[int]) -> Vector:
         """Return the places of the same actions."""
@@ -65,6 +105,11 @@ class ExpectedValues(Parameter[Matrix]):
     def __init__(self, reward: float) -> None:
         """Take the reward that is expected of a new action of which nothing is known."""
         self.reward = reward
+
+    def check_columns(self, name: str, value: Matrix, floor: Vector, actions: int) -> None:
+        """Check that there is one column per action, or none."""
+        law = f"the {name} must have one column per action, or none"
+        require(value.shape[1] in (0, actions), law, actions=actions, **{name: value.shape})
 
     def reorder(self, value: Matrix, order: Sequence[int]) -> Matrix:
         """Reorder the columns."""
@@ -88,6 +133,11 @@ class ExpectedValues(Parameter[Matrix]):
 
 class ReservedValues(Parameter[Vector]):
     """(m K,): the constraints at which an open decision counts, those of all actions for the first constraint first."""
+
+    def check_columns(self, name: str, value: Vector, floor: Vector, actions: int) -> None:
+        """Check that there is one value per constraint and action, or none."""
+        law = f"{name} must be one number per constraint and action, {floor.size * actions}, or none"
+        require(value.size in (0, floor.size * actions), law, **{name: value.size})
 
     def reorder(self, value: Vector, order: Sequence[int]) -> Vector:
         """Reorder the columns."""
@@ -113,6 +163,10 @@ class ReservedValues(Parameter[Vector]):
 
 class KnownValues(Parameter[Matrix]):
     """(m, K): the constraints of each action that are known before the draw, -1 where they are learned."""
+
+    def check_columns(self, name: str, value: Matrix, floor: Vector, actions: int) -> None:
+        """Check that there is one column per action."""
+        require(value.shape[1] == actions, f"{name} must have one column per action", actions=actions, **{name: value.shape})
 
     def reorder(self, value: Matrix, order: Sequence[int]) -> Matrix:
         """Reorder the columns."""
@@ -146,11 +200,36 @@ Known: TypeAlias = Annotated[Matrix, KnownValues()]
 
 def parameter_roles(learner: type) -> dict[str, Parameter[Any]]:
     """Return the parameters of a learner that have a role, and these roles."""
-    return _parameter_roles(learner)
+    return {name: mark for name, mark in _marks(learner).items() if isinstance(mark, Parameter)}
 
 
 @cache
-def _parameter_roles(learner: Any) -> dict[str, Parameter[Any]]:
+def _marks(learner: Any) -> dict[str, Parameter[Any] | Law]:
     annotated = {name: kind for name, kind in annotated_types(learner).items() if get_origin(kind) is Annotated}
-    roles = {name: get_args(kind)[1] for name, kind in annotated.items()}
-    return {name: role for name, role in roles.items() if isinstance(role, Parameter)}
+    marks = {name: get_args(kind)[1] for name, kind in annotated.items()}
+    return {name: mark for name, mark in marks.items() if isinstance(mark, Parameter | Law)}
+
+
+def check_laws(learner: HasParameters) -> None:
+    """Raise ValueError for a number that breaks the law of its annotation."""
+    for name, mark in _marks(type(learner)).items():
+        if isinstance(mark, Law):
+            mark.check(name, getattr(learner, name))
+
+
+def check_columns(learner: HasParameters, actions: int) -> None:
+    """Raise ValueError for parameters that belong to another number of actions."""
+    for name, role in parameter_roles(type(learner)).items():
+        role.check_columns(name, getattr(learner, name), learner.floor, actions)
+
+
+def change_parameters(learner: L, change: Callable[[Parameter[Any], Any], object]) -> L:
+    """Return the learner with the parameters that have a role changed."""
+    roles = parameter_roles(type(learner))
+    changed = {name: change(role, getattr(learner, name)) for name, role in roles.items()}
+    return learner.replace(**changed) if changed else learner
+
+
+def relabelled(learner: L, order: Sequence[int]) -> L:
+    """Return the learner after renaming action order[k] to k: its parameters of each action, by their roles."""
+    return change_parameters(learner, lambda role, value: role.reorder(value, order))

@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from lewa.learners.base import LARGEST, Learner, check_positive, check_problem, log_actions, per_constraint, require
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import LARGEST, check_positive, check_problem, log_actions, per_constraint, require
 from lewa.types import Vector
 
 

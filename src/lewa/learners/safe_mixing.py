@@ -23,21 +23,14 @@ from lewa.kernels import (
     update_means,
 )
 from lewa.kernels.roles import Clock, Least, Lines, Multiplier, Totals
-from lewa.learners.base import (
-    Learner,
-    check_epsilon,
-    check_positive,
-    check_problem,
-    log_actions,
-    require,
-)
-from lewa.learners.parameters import SpecialAction
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions, require
+from lewa.learners.parameters import NO_ACTION, SpecialAction
 from lewa.theory import paper, projected
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 from lewa.validation import as_real
-
-UNKNOWN = -1.0  # in place of the number of a safe action
 
 
 class WithSafeAction(Learner):
@@ -120,7 +113,7 @@ class SafeMixing(WithSafeAction):
         actions: int,
         horizon: int,
         floor: object,
-        safe: float = UNKNOWN,
+        safe: float = NO_ACTION,
         margin: float = 0.0,
         epsilon: float = 0.05,
         means: object = None,
@@ -187,6 +180,6 @@ def check_safe(safe: float, margin: float, floor: Vector, actions: int | None = 
     safe, margin = as_real("safe", safe), as_real("margin", margin)
     known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions)
     last = "" if actions is None else f", 0 .. {actions - 1}"
-    require(known or safe == UNKNOWN, f"safe must be the index of an action{last}", safe=safe)
+    require(known or safe == NO_ACTION, f"safe must be the index of an action{last}", safe=safe)
     most = 1 - float(floor.max())
     require(0 <= margin <= most + 1e-12, f"margin must lie between 0 and 1 - floor = {most:.6g}", margin=margin)

@@ -43,11 +43,13 @@ from lewa.kernels.roles import (
     SquaredErrors,
     Totals,
 )
-from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.base import Learner
 from lewa.learners.expectations import check_known, check_memories, expected_values
+from lewa.learners.parameter_checks import check_positive, check_problem, require
 from lewa.learners.parameters import Expected
 from lewa.theory import practical
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 from lewa.validation import as_count
 

@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from lewa.kernels import sample_mean, solve_program
-from lewa.learners.base import check_problem, require
 from lewa.learners.expectations import known_values
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
+from lewa.learners.parameter_checks import check_problem, require
 from lewa.learners.parameters import Expected, Stream
 from lewa.types import Vector
 

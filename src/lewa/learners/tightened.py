@@ -7,11 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from lewa.kernels import annotated_types, compiled_form, field_types, state_type
-from lewa.kernels.roles import Totals
-from lewa.learners.base import Learner, Saved, check_problem, require
+from lewa.kernels.roles import Rescaling, Totals
+from lewa.learners.base import Learner, Saved
+from lewa.learners.parameter_checks import check_problem, require
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
-from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee, Setting
+from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 from lewa.validation import as_real
 
@@ -143,24 +145,13 @@ class Tightened(Wrapper):
         parameters = {**self.inner().extended(like, expected).parameters, "floor": self.floor}
         return self.replace(**parameters)
 
-    def with_floor(self, s: Any, floor: object) -> tuple[Self, Any]:
-        learner = self.replace(floor=floor)
-        return learner, s._replace(line=raised(learner.floor, self.slack))
+    def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
+        size = len(state_type(self.kind)._fields)
+        learner, state = self.inner().changed(state_type(self.kind)(*s[:size]), raised(floor, self.slack), units)
+        return self.replace(**{**learner.parameters, "floor": floor}), type(s)(*state, raised(floor, self.slack))
 
-    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
-        kind = state_type(self.kind)
-        learner, state = self.inner().rescaled(kind(*s[: len(kind._fields)]), j, ratio, shift)
-        return self.replace(**{**learner.parameters, "floor": self.floor}), type(s)(*state, s.line)
-
-    def rescale_charged(self, charged: Vector, j: int, ratio: float, shift: float) -> None:
-        """Let the inner learner do so.
-
-        Parameters
-        ----------
-        charged, j, ratio, shift
-            As for every learner.
-        """
-        self.inner().rescale_charged(charged, j, ratio, shift)
+    def rescale_charged(self, charged: Vector, units: Rescaling) -> None:
+        self.inner().rescale_charged(charged, units)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return anytime.tightened(self.inner(), actions, rounds, self.floor, self.slack, setting)

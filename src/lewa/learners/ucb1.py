@@ -10,9 +10,11 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import comparable, play_largest, total
 from lewa.kernels.roles import Counts, MeanRewards
-from lewa.learners.base import ENTRY, Learner, check_problem
+from lewa.learners.base import ENTRY, Learner
+from lewa.learners.parameter_checks import check_problem
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 UNTRIED = 1e300  # the index of an action that was never drawn

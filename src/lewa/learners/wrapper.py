@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import annotated_types, comparable, state_type
 from lewa.kernels import dispatch as rule
-from lewa.learners.base import Learner, require
+from lewa.learners.base import Learner
+from lewa.learners.parameter_checks import require
 from lewa.types import Vector
 
 
@@ -120,14 +121,6 @@ class Wrapper(Learner):
             As for every learner.
         """
         self.inner_at(s).hold_back(s, there, play, unknown)
-
-    def enter(self, s: Any, share: float) -> None:
-        self.inner_at(s).enter(s, share)
-
-    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
-        inner_has_units = self.kind.rescaled is not Learner.rescaled
-        require(not inner_has_units, "this learner cannot change the range of a constraint", learner=type(self).__name__)
-        return super().rescaled(s, j, ratio, shift)
 
     def __reduce__(self) -> tuple[object, ...]:
         wrapper = type(self).__mro__[1]

@@ -15,7 +15,8 @@ from lewa.measures.performance import (
 from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.measures.trace import Trace
 from lewa.measures.verdict import Verdict, judge
-from lewa.theory.guarantees import Guarantee, Setting, guarantee
+from lewa.theory.guarantees import Guarantee, guarantee
+from lewa.theory.setting import Setting
 
 __all__ = [
     "Guarantee",

@@ -15,12 +15,12 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     none,
     one_action,
     with_share,
 )
+from lewa.theory.setting import Setting
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors
 

@@ -20,12 +20,12 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     HasGuarantees,
-    Setting,
     conclude,
     none,
     one_action,
     steady,
 )
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 # Anytime LEWA ------------------------------------------------------------------------------------------------------------

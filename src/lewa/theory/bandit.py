@@ -7,7 +7,7 @@ from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.delayed import NO_DELAY, bandit_form, price_of_the_draw
+from lewa.theory.delayed import bandit_form, price_of_the_draw
 from lewa.theory.delayed_dual import DualSteps
 from lewa.theory.guarantees import (
     EVERY_ROUND,
@@ -23,7 +23,6 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     none,
     one_action,
@@ -32,6 +31,7 @@ from lewa.theory.guarantees import (
     with_share,
 )
 from lewa.theory.paper import check_slater, exceeded
+from lewa.theory.setting import NO_DELAY, Setting
 from lewa.types import Vector
 
 AFTERWARDS = "regret: only the trivial bound where the comparator is chosen after the game"

@@ -21,12 +21,12 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     none,
     one_action,
     width,
 )
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 POLICIES = "some mixture of the policies meets every floor on average, and regret is relative to such mixtures"

@@ -23,6 +23,7 @@ from lewa.theory.guarantees import (
     one_action,
     width,
 )
+from lewa.theory.setting import Delays, Start, first_start
 from lewa.types import Vector
 
 ANY = "answers may arrive at any time"
@@ -40,54 +41,6 @@ CHANCE = (
     "with late answers its theorem divides by a different probability than the algorithm does, so nothing is proved "
     "for the algorithm; late-lewa-ix divides by that probability"
 )
-
-
-class Delays(NamedTuple):
-    """The delays of the answers of a run, in decisions."""
-
-    total: int = 0  # D: the number of earlier open decisions, summed over the decisions
-    partners: int = 0  # G: the most decisions that were open together with one decision
-    between: int = 0  # e: the most answers that were learned, or given up, between a draw and its answer
-    most_open: int = 0  # o: the most decisions that were open at once
-    missing: int = 0  # the number of answers that never came
-    errors: tuple[float, ...] = ()  # for each constraint, the most by which an answer differed from its reserve; (): any
-
-
-NO_DELAY = Delays()
-
-
-def most_late(rounds: int, delay: int) -> Delays:
-    """Return the largest delays if each answer comes within this many decisions."""
-    return Delays(delay * rounds, 2 * delay, 2 * delay, delay + 1)
-
-
-class Start(NamedTuple):
-    """The state of a learner at the first decision that a theorem covers, if it has learned before."""
-
-    entropy: float  # max_i ln(1/p_i) of its play p, over the remaining actions
-    multiplier: tuple[float, ...]  # lambda
-    waiting: int = 0  # the number of open answers, which are learned later
-    left: int = 0  # the number of actions that were removed
-    totals: tuple[float, ...] = ()  # s, n, a of the next decision, the sum of b over what is open, and Q; late-bandit-lewa's
-
-    def excess(self, delta: float, floor: Vector) -> list[float]:
-        """Return x_j = [delta lambda_j - c0_j]+, the excess of each multiplier's shrinkage over the step of its floor."""
-        return [max(delta * value - c0, 0.0) for value, c0 in zip(self.multiplier, floor.tolist(), strict=True)]
-
-    def dual_cost(self, delta: float, mu: float, floor: Vector, rounds: int) -> float:
-        """Return the cost of the dual steps, (mu T/2) sum_j (1 + x_j)^2 + |lambda|^2/(2 mu)."""
-        squares = sum((1 + x) ** 2 for x in self.excess(delta, floor))
-        return mu * rounds / 2 * squares + sum(value**2 for value in self.multiplier) / (2 * mu)
-
-    def open_cost(self, mu: float, floor: Vector, between: int) -> float:
-        """Return the cost of the open answers, 1 + sum_j lambda_j (1 + c0_j) each, at the highest later price."""
-        pairs = zip(self.multiplier, floor.tolist(), strict=True)
-        return self.waiting * (1 + sum((value + mu * c0 * between) * (1 + c0) for value, c0 in pairs))
-
-
-def first_start(actions: int, constraints: int) -> Start:
-    """Return the start of a learner that has learned nothing."""
-    return Start(log(actions), (0.0,) * constraints)
 
 
 class Late(NamedTuple):
@@ -223,9 +176,9 @@ def lewa(
     actions: int,
     rounds: int,
     late: Delays,
+    start: Start | None = None,
     source: str = "LEWA",
     share: float = 0.0,
-    start: Start | None = None,
 ) -> tuple[Guarantee, ...]:
     """Return Th1: in expectation for constraints with a fixed mean, and on every path against plays that meet every floor.
 
@@ -237,12 +190,12 @@ def lewa(
         The learner, K and T.
     late
         The delays.
+    start
+        The state at the start; None for a new learner.
     source
         The name of the theorem.
     share
         The share of fixed share; 0 for LEWA.
-    start
-        The state at the start; None for a new learner.
     """
     if actions == 1:
         return one_action(learner.floor)
@@ -293,6 +246,8 @@ def late_lewa(
     learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
 ) -> tuple[Guarantee, ...]:
     """Th2: in expectation for constraints of a fixed mean, and on every path against plays that meet every floor."""
+    if start is not None and not start.totals:  # it was not recorded
+        return ()
     if actions == 1:
         return one_action(learner.floor)
     T = rounds + late.missing  # a decision without an answer is a round in which nothing is gained
@@ -315,6 +270,8 @@ def late_bandit_lewa(
     any_arrivals: bool = False,
 ) -> tuple[Guarantee, ...]:
     """Return the bounds of Th7 or Th8, in expectation; decisions without an answer count as rounds without loss."""
+    if start is not None and not start.totals:  # it was not recorded
+        return ()
     if actions == 1:
         return one_action(learner.floor)
     T = rounds + late.missing

@@ -6,7 +6,7 @@ docs/theory_delay.md, 8 and 10, has the proofs. T decisions, m constraints with 
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.delayed import Delays
+from lewa.theory.setting import Delays
 
 
 class DualSteps(NamedTuple):

@@ -4,7 +4,7 @@ from math import log, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.delayed import LATE, Delays, no_later, one_very_late
+from lewa.theory.delayed import LATE, no_later, one_very_late
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.delayed_probable import FIXED_ROUNDS
 from lewa.theory.guarantees import (
@@ -21,6 +21,7 @@ from lewa.theory.guarantees import (
     one_action,
     width,
 )
+from lewa.theory.setting import Delays
 
 SOURCE = f"Late LEWA-IX, {LATE} (Th6)"
 

@@ -6,7 +6,7 @@ docs/theory_delay.md, 9, has the statement and its proof. K actions, T decisions
 from math import log, sqrt
 
 from lewa.theory import parameters
-from lewa.theory.delayed import LATE, Delays, no_later, one_very_late
+from lewa.theory.delayed import LATE, no_later, one_very_late
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.guarantees import (
     EVERY_ROUND,
@@ -24,6 +24,7 @@ from lewa.theory.guarantees import (
     one_action,
     width,
 )
+from lewa.theory.setting import Delays
 
 SOURCE = f"Late BanditLEWA, losses, {LATE} (Th5)"
 

@@ -3,18 +3,9 @@
 from math import log, sqrt
 
 from lewa.theory import parameters
-from lewa.theory.delayed import (
-    ANY,
-    APART,
-    LATE,
-    Delays,
-    Late,
-    full_form,
-    full_information,
-    lost_at_a_price,
-    price_of_the_draw,
-)
+from lewa.theory.delayed import ANY, APART, LATE, Late, full_form, full_information, lost_at_a_price, price_of_the_draw
 from lewa.theory.guarantees import FEASIBLE, MEAN, PROBABLE, Bound, Guarantee, conclude, none
+from lewa.theory.setting import Delays
 
 FIXED_ROUNDS = "the number of decisions is fixed in advance"
 LEARNED_ONLY = "rewards do not depend on the outcomes of open decisions"  # nor do multipliers then

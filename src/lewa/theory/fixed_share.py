@@ -17,13 +17,13 @@ from lewa.theory.guarantees import (
     PROBABLE,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     none,
     one_action,
     steady,
     with_share,
 )
+from lewa.theory.setting import Setting
 
 NAME = "Fixed-share LEWA"
 SLATER = f"{NAME}, Slater"

@@ -20,11 +20,11 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     HasGuarantees,
-    Setting,
     conclude,
     one_action,
     steady,
 )
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
 USUAL = 100  # rounds at their worst: what a debt may be, if nobody says it

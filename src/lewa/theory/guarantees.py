@@ -4,13 +4,13 @@ A bound is stated only if its conditions hold. The trivial bounds are applied la
 and violation is at most floor * T. A theorem that gives only these bounds is not a guarantee.
 """
 
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lewa import notebook
 from lewa.formatting import numbers
+from lewa.theory.setting import Setting, checked
 from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TINY = 1e-300  # the least epsilon that is spoken of
-LARGEST = 1e300  # up to which a corruption or a variation is computed with
 HORIZONS = (1, 10**3, 10**6, 10**9, 10**12)  # rounds at which it is asked whether anything is proved
 
 PATHWISE = "pathwise"
@@ -51,18 +50,6 @@ ROUND_BY_ROUND = (
 OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
 IN_ADVANCE = "the comparator is fixed in advance"
 STILL = "given the past, rewards have a fixed mean"
-
-
-class Setting(NamedTuple):
-    """The assumptions about the game, and the kind of bound that is requested."""
-
-    constraints: str = "iid"  # "constant", "iid" (a fixed mean given the past), or "arbitrary"
-    adversary: str = "oblivious"  # "oblivious", or "adaptive": rewards may react to the learner
-    epsilon: float | None = None  # request bounds that hold with probability 1 - epsilon
-    slater: float | None = None  # S: some play exceeds every floor by S
-    variation: float | None = None  # sum of max_i |r_t - mean r|_i over the rounds, if it is known
-    corruption: float | None = None  # sum over rounds of max_j,i |E[c_t | past] - c|, if constraints are not quite iid
-    outside_theory: str | None = None  # a feature that no theorem covers, such as late feedback
 
 
 class Guarantee(NamedTuple):
@@ -178,37 +165,6 @@ def unproved(learner: HasGuarantees, actions: int) -> Guarantee | None:
     if first.regret is not None or any(guarantee(learner, actions, rounds) != first for rounds in HORIZONS[1:]):
         return None
     return first
-
-
-def checked(setting: Setting) -> Setting:
-    """Return the setting; raise ValueError if it is inconsistent."""
-    for name in ("epsilon", "slater", "variation", "corruption"):
-        value = getattr(setting, name)
-        if value is None:
-            continue
-        if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
-            raise ValueError(f"{name} must be a number, got {short_repr(value)}")
-        if isinstance(value, int | float) and abs(value) > LARGEST:
-            raise ValueError(f"{name} must be at most {LARGEST:g}, got {short_repr(value)}")
-    if not isinstance(setting.constraints, str) or setting.constraints not in ("constant", "iid", "arbitrary"):
-        raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {short_repr(setting.constraints)}")
-    if not isinstance(setting.adversary, str) or setting.adversary not in ("oblivious", "adaptive"):
-        raise ValueError(f"adversary must be 'oblivious' or 'adaptive', got {short_repr(setting.adversary)}")
-    if setting.epsilon is not None and not 0 < setting.epsilon < 1:
-        raise ValueError(f"epsilon must lie strictly between 0 and 1, got {setting.epsilon}")
-    if setting.slater is not None and not 0 < setting.slater <= 1:
-        raise ValueError(f"slater must lie in (0, 1], got {setting.slater}")
-    if setting.variation is not None and not setting.variation >= 0:
-        raise ValueError(f"variation must be at least 0, got {setting.variation}")
-    if setting.variation is not None and setting.slater is None:
-        raise ValueError(f"variation needs slater, got variation={setting.variation} alone")
-    if setting.corruption is not None and not setting.corruption >= 0:
-        raise ValueError(f"corruption must be at least 0, got {setting.corruption}")
-    if setting.corruption is not None and setting.constraints == "arbitrary":
-        raise ValueError(
-            f"corruption needs constraints with a mean, got corruption={setting.corruption} for arbitrary constraints"
-        )
-    return setting
 
 
 def steady(setting: Setting) -> str:

@@ -21,7 +21,6 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     failed,
     none,
@@ -30,12 +29,13 @@ from lewa.theory.guarantees import (
     width,
     with_share,
 )
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 # EWA -------------------------------------------------------------------------------------------------------------------
 
 
-def ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
+def ewa(learner: parameters.Eta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Bound regret by ln K/eta + eta T/8 against every fixed play, on every path; violation has only the trivial bound."""
     floor, eta = learner.floor, learner.eta
     if actions == 1:

@@ -21,13 +21,13 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     none,
     one_action,
     steady,
 )
 from lewa.theory.paper import check_slater, exceeded, hp_radius
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 NO_MEAN = "arbitrary constraints have no fixed mean that their running mean could approach"

@@ -17,11 +17,11 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
-    Setting,
     conclude,
     none,
     one_action,
 )
+from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 BLIND = "violation: only the trivial bound"

@@ -9,7 +9,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.game import Game, Mask, check_game
 from lewa.kernels import uniform
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Cube, Indices, Matrix, Vector, Words
 from lewa.validation import as_floor
 

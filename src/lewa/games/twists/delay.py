@@ -6,7 +6,7 @@ import numpy as np
 
 from lewa.games.base import convert_counts, convert_flags, numbers
 from lewa.games.twists.base import Twist
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Indices, Words
 from lewa.validation import as_share
 

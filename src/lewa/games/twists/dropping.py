@@ -8,7 +8,7 @@ from lewa.engine.masking import restrict
 from lewa.game import Mask
 from lewa.games.base import convert_counts, numbers
 from lewa.games.twists.base import Twist
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import as_share
 

@@ -7,7 +7,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.games.base import numbers
 from lewa.games.twists.base import Mapped, Range
-from lewa.theory.guarantees import Setting
+from lewa.theory.setting import Setting
 from lewa.types import Cube, Matrix, Words
 from lewa.validation import as_real
 

@@ -1,0 +1,83 @@
+"""The state of a learner before the first round, by the roles of its arrays."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin
+
+import numpy as np
+
+from lewa.kernels.budget_statistics import BudgetStatistics, no_statistics
+from lewa.kernels.linear_program import Program, no_program
+from lewa.kernels.records import annotated_types, is_record
+from lewa.kernels.roles import CHARGED, CLOCK, FEATURES, POLICIES, Axes, Role, Units, roles
+from lewa.kernels.tilting import Tilt, no_tilt
+from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights
+from lewa.kernels.weights.fixed_share import FixedShareWeights, fixed_share_weights
+from lewa.kernels.weights.hedge import Weights, ones
+from lewa.kernels.weights.lazy import LazyWeights, lazy_weights
+from lewa.kernels.weights.normalhedge import NormalHedgeWeights, normalhedge_weights
+
+# Weights and the like at the start, by their type: of K actions, m constraints, and whether the learner draws from them.
+FIRST: dict[type, Callable[[int, int, bool], object]] = {
+    Weights: lambda K, m, drawn: ones(K, drawn),
+    LazyWeights: lambda K, m, drawn: lazy_weights(K),
+    FixedShareWeights: lambda K, m, drawn: fixed_share_weights(K),
+    AdaHedgeWeights: lambda K, m, drawn: adahedge_weights(K),
+    NormalHedgeWeights: lambda K, m, drawn: normalhedge_weights(K),
+    Tilt: lambda K, m, drawn: no_tilt(K, m),
+    BudgetStatistics: lambda K, m, drawn: no_statistics(K, m),
+    Program: lambda K, m, drawn: no_program(K, m),
+}
+
+
+def first_state(kind: Any, actions: int, constraints: int, drawn: bool = False, **arrays: object) -> Any:
+    """Return the state before the first round: zeros, even weights, and actions that are all available.
+
+    Parameters
+    ----------
+    kind, actions, constraints
+        The type of the state, K and m.
+    drawn
+        Whether the learner draws from its weights by itself.
+    **arrays
+        The arrays that begin otherwise, by name.
+    """
+    marks = annotated_types(kind)
+    return kind(
+        *(
+            arrays[name] if name in arrays else _first(kind, name, marks[name], (actions, constraints), drawn)
+            for name in marks
+        )
+    )
+
+
+def _first(kind: type, name: str, annotation: Any, sizes: tuple[int, int], drawn: bool) -> Any:
+    plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if is_record(plain):
+        made = FIRST.get(plain)
+        if made is None:
+            return first_state(plain, *sizes)
+        return made(*sizes, drawn)
+    K, m = sizes
+    role, axes = roles(kind)[name], _axes(annotation)
+    if role is None or axes is None:
+        raise ValueError(
+            f"{kind.__name__}.{name} begins with a size that its role does not tell: give its axes, or a `start`"
+        )
+    return np.full([K if n == "K" else m if n == "m" else int(n) for n in axes], role.first)
+
+
+def _axes(annotation: Any) -> tuple[str | int, ...] | None:
+    """Return the sizes of an array that its annotation tells: those that are given, or else those of its role."""
+    marks = get_args(annotation)[1:]
+    for mark in marks:
+        if isinstance(mark, Axes):
+            return mark.sizes
+    role = next(mark for mark in marks if isinstance(mark, Role))
+    if role is CLOCK:
+        return (1,)
+    if role in (FEATURES, CHARGED, POLICIES) or role.anew:
+        return None
+    matrix = len(get_args(get_args(get_args(annotation)[0])[0])) == 2
+    if role.of_actions:
+        return ("m", "K") if matrix else ("K",)
+    return ("m",) if role.units is not Units.NONE and not matrix and not role.targets else None

@@ -1,0 +1,112 @@
+"""The laws of numbers that learners are made of, each with its sentence."""
+
+from numbers import Integral
+
+import numpy as np
+
+from lewa.types import Vector
+from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, as_real, in_unit, short_repr
+
+LARGEST = 1e100  # of a step size: no number of rounds then overflows a logarithm of a weight
+
+
+def require(law: bool, sentence: str, **values: object) -> None:
+    """Raise ValueError, with the law and the values in one sentence, unless the law holds."""
+    if not law:
+        raise ValueError(f"{sentence}, got " + ", ".join(f"{name}={_text(value)}" for name, value in values.items()))
+
+
+def _text(value: object) -> str:
+    """Return a value in one line."""
+    return short_repr(value) if isinstance(value, int) else " ".join(str(value).split())
+
+
+def check_whole(**values: object) -> None:
+    """Check that numbers of actions and rounds are integers of at least 1."""
+    for name, value in values.items():
+        if type(value) is int and 1 <= value <= LARGEST_WHOLE:  # most values are, and the next test takes long
+            continue
+        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+            require(False, f"{name} must be an integer of at least 1", **{name: value})
+        elif int(value) > LARGEST_WHOLE:
+            require(False, f"{name} must be at most {LARGEST_WHOLE}", **{name: value})
+
+
+def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:
+    """Return K, T and the floor as a vector, for `tuned`.
+
+    Parameters
+    ----------
+    actions, horizon, floor
+        K, T and c0.
+    means
+        (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+    """
+    check_whole(actions=actions, horizon=horizon)
+    c0 = as_floor(floor)
+    check_feasible(c0, means, int(actions))
+    return int(actions), int(horizon), c0
+
+
+def check_positive(**values: float) -> None:
+    """Check that step sizes are positive and not too large."""
+    for name, value in values.items():
+        if not 0 < as_real(name, value) <= LARGEST:
+            require(False, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
+
+
+def check_dual(delta: float, mu: float) -> None:
+    """Check that delta mu <= 1, so that the multiplier stays between 0 and floor/delta."""
+    check_positive(delta=delta, mu=mu)
+    require(delta * mu <= 1, "delta*mu must be at most 1", delta=delta, mu=mu)
+
+
+def check_share(name: str, value: float) -> None:
+    """Check that a share lies strictly between 0 and 1."""
+    require(0 < as_real(name, value) < 1, f"{name} must lie strictly between 0 and 1", **{name: value})
+
+
+def check_gamma(gamma: float) -> None:
+    """Check the share of uniform exploration."""
+    check_share("gamma", gamma)
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Check the probability with which a bound may fail."""
+    check_share("epsilon", epsilon)
+
+
+def check_exponent(b: float) -> None:
+    """Check the exponent that trades regret for violation."""
+    require(0.5 <= as_real("b", b) < 1, "b must lie in [1/2, 1)", b=b)
+
+
+def check_delay(delay: float) -> None:
+    """Check the largest delay of an answer, in decisions."""
+    require(0 <= as_real("delay", delay) <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
+
+
+def check_feasible(floor: Vector, means: object, actions: int) -> None:
+    """Raise ValueError for a floor that no play can meet, if the mean constraints are known."""
+    if means is None:
+        return
+    from lewa.measures.best_play import nearest_floors  # scipy: only where it is needed
+
+    constraints, shape = np.atleast_2d(in_unit("means", means)), (floor.size, actions)
+    require(constraints.shape == shape, f"means must have the shape (m, K) = {shape}", means=constraints.shape)
+    if (nearest := nearest_floors(constraints, floor)) is not None:
+        sentence = f"some play must meet the floor; the nearest feasible floor is {nearest.tolist()}"
+        require(False, sentence, floor=floor.tolist())
+
+
+def per_constraint(name: str, values: object, floor: Vector) -> Vector:
+    """Return one number per constraint; a single number stands for all of them."""
+    array = as_floats(name, values)
+    fits = array.shape in ((), (1,), floor.shape)
+    require(fits, f"{name} must be one number, or one per constraint ({floor.size})", **{name: short_repr(values)})
+    return np.broadcast_to(array, floor.shape).copy()
+
+
+def log_actions(actions: int) -> float:
+    """Return ln K for a tuning, and ln 2 for K = 1, which keeps the step size positive."""
+    return float(np.log(max(actions, 2)))

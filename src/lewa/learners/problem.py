@@ -1,0 +1,201 @@
+"""The problem that a learner is tuned for, and the settings of tunings: each is checked and documented here, once.
+
+A tuning is a function that takes a `Problem`, and settings with defaults, and returns the parameters by name. The table
+`tunings` of a learner has them by name, and `Learner.tuned` is made from this table.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from inspect import Parameter, Signature, signature
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from lewa.learners.parameter_checks import (
+    check_delay,
+    check_epsilon,
+    check_exponent,
+    check_gamma,
+    check_positive,
+    check_problem,
+    log_actions,
+    require,
+)
+from lewa.types import Vector
+from lewa.validation import as_count, as_real, nearest
+
+Parameters: TypeAlias = Mapping[str, Any]  # by name, without the floor
+Tune: TypeAlias = Callable[..., Parameters]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """K actions, T rounds, and one floor per constraint, after checks."""
+
+    actions: int
+    horizon: int
+    floor: Vector
+
+    @classmethod
+    def of(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
+        """Return the problem; raise ValueError for sizes or floors that are none, and floors that `means` cannot meet."""
+        return cls(*check_problem(actions, horizon, floor, means))
+
+    @property
+    def K(self) -> int:
+        """The number of actions."""
+        return self.actions
+
+    @property
+    def T(self) -> int:
+        """The number of rounds."""
+        return self.horizon
+
+    @property
+    def m(self) -> int:
+        """The number of constraints."""
+        return self.floor.size
+
+    @property
+    def ln_K(self) -> float:
+        """The logarithm of K, of 2 if K = 1, which keeps steps positive."""
+        return log_actions(self.actions)
+
+
+class Tuning(NamedTuple):
+    """A named tuning of a learner."""
+
+    parameters: Tune
+    about: str = ""  # one line for lists, in which NAME@TUNING is a learner of its own
+    fixes: tuple[str, ...] = ()  # the parameters that nothing may replace
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings that the tuning takes, with their defaults."""
+        return _settings(self.parameters)
+
+
+@cache
+def _settings(tune: Tune) -> dict[str, Any]:
+    return {setting.name: setting.default for setting in list(signature(tune).parameters.values())[1:]}
+
+
+class TuningSetting(NamedTuple):
+    """A setting of tunings: what it is, and its check."""
+
+    about: str
+    check: Callable[[Any], object] | None = None
+
+
+def _whole(name: str) -> Callable[[object], object]:
+    return lambda value: as_count(name, value, least=0)
+
+
+def _number(name: str) -> Callable[[object], object]:
+    return lambda value: as_real(name, value)
+
+
+REPLACES = "A value in place of the tuned one."
+SETTINGS = {
+    "tuning": TuningSetting("The tuning, by name."),
+    "means": TuningSetting(
+        "(m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError."
+    ),
+    "rewards": TuningSetting("(K,) The expected rewards, if they are known. Known values are the prior."),
+    "known": TuningSetting(
+        "(m, K) The constraints that are known before the draw, -1 where they are learned; None if all are learned."
+    ),
+    "b": TuningSetting("The exponent in [1/2, 1) that trades regret for violation.", check_exponent),
+    "epsilon": TuningSetting(
+        "The probability with which the bounds may fail; None for bounds on expectations.", check_epsilon
+    ),
+    "delay": TuningSetting("The most decisions by which answers are expected to be late.", check_delay),
+    "gamma": TuningSetting("The share of exploration, in place of the tuned one.", check_gamma),
+    "delta": TuningSetting(REPLACES, lambda value: check_positive(delta=value)),
+    "kappa": TuningSetting("The share of its radius by which each estimate is relaxed.", _number("kappa")),
+    "share": TuningSetting("The smallest share of an action; None for 0 if kappa = 1, else 1/T."),
+    "corruption": TuningSetting(
+        "The total corruption of the constraints that the estimates allow for.", _number("corruption")
+    ),
+    "optimism": TuningSetting("1 to relax the estimates by their radius, 0 not to.", _number("optimism")),
+    "explore": TuningSetting("How long the learner explores; None for the tuned value.", _number("explore")),
+    "safe": TuningSetting("The index of an action that is known to be safe; -1 if there is none.", _number("safe")),
+    "margin": TuningSetting("The amount by which the safe action exceeds every floor.", _number("margin")),
+    "features": TuningSetting("d, the number of features of a context; 0 without a context.", _whole("features")),
+    "policies": TuningSetting("P, the number of the user's policies.", _whole("policies")),
+    "ridge": TuningSetting(
+        "The penalty of each feature but the constant; smaller if many features together explain the rewards.",
+        lambda value: check_positive(ridge=value),
+    ),
+    "penalty": TuningSetting("The penalty per unit of shortfall, one number or one per constraint."),
+    "reserve": TuningSetting("1 to count each decision at the `means` of its action until its answer comes, else 0."),
+    "any_arrivals": TuningSetting("1 if the arrival of an answer may depend on the draws and the outcomes, else 0."),
+    "cap_action": TuningSetting("An action that exceeds every floor by `cap_slack` in every round; -1 if there is none."),
+    "cap_slack": TuningSetting("The slack of `cap_action`: prices are capped at 1/cap_slack."),
+}
+SIZES = ("actions", "horizon", "floor")
+
+
+def tuned_parameters(
+    name: str, tunings: Mapping[str, Tuning], fields: tuple[str, ...], sizes: tuple[Any, Any, object], chosen: dict[str, Any]
+) -> dict[str, object]:
+    """Return the parameters of a learner for a problem, the floor among them.
+
+    Parameters
+    ----------
+    name, tunings, fields
+        Of the learner: its name, its tunings, and the names of its parameters.
+    sizes
+        K, T and c0.
+    chosen
+        The settings that were chosen; None stands for a setting that was not. A parameter that the tuning does not take
+        replaces the tuned one.
+    """
+    chosen = {key: value for key, value in chosen.items() if value is not None}
+    tuning = tunings[checked_tuning(tunings, chosen.pop("tuning", next(iter(tunings))))]
+    problem, takes = Problem.of(*sizes, chosen.get("means")), tuning.settings
+    others = {key: value for key, value in chosen.items() if key not in takes and key != "means"}
+    for key in others:
+        if key not in fields or key in ("floor", *tuning.fixes):
+            known = sorted({*takes, *fields, "means"} - {"floor", *tuning.fixes})
+            raise ValueError(f"{name} has no setting {key!r} here{nearest(key, known)}")
+    taken = {key: value for key, value in chosen.items() if key in takes}
+    for key, value in taken.items():
+        rule = SETTINGS.get(key)
+        if rule is not None and rule.check is not None:
+            rule.check(value)
+    return {**tuning.parameters(problem, **taken), "floor": problem.floor, **others}
+
+
+def checked_tuning(tunings: Mapping[str, Tuning], tuning: object) -> str:
+    """Return the name of a tuning; raise ValueError for another one."""
+    names = list(tunings)
+    require(isinstance(tuning, str) and tuning in names, f"tuning must be {' or '.join(map(repr, names))}", tuning=tuning)
+    return str(tuning)
+
+
+def tuned_signature(tunings: Mapping[str, Tuning], fields: tuple[str, ...]) -> Signature:
+    """Return the signature of `tuned`: the sizes, the settings of all tunings, and the parameters that may be replaced."""
+    settings: dict[str, Any] = {"tuning": next(iter(tunings))} if len(tunings) > 1 else {}
+    for tuning in tunings.values():
+        settings = {**settings, **{key: default for key, default in tuning.settings.items() if key not in settings}}
+    settings = {**settings, **{key: None for key in ("means", *fields) if key not in settings and key != "floor"}}
+    sizes = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in SIZES]
+    return Signature(sizes + [Parameter(key, Parameter.KEYWORD_ONLY, default=value) for key, value in settings.items()])
+
+
+def tuned_help(tunings: Mapping[str, Tuning], form: Signature) -> str:
+    """Return the docstring of `tuned`: what each tuning sets, and each setting."""
+    about = [f"    {key}\n        {tuning.parameters.__doc__ or ''}".rstrip() for key, tuning in tunings.items()]
+    settings = [
+        f"    {key}\n        {SETTINGS[key].about if key in SETTINGS else REPLACES}"
+        for key in form.parameters
+        if key not in SIZES
+    ]
+    return "\n".join(
+        (
+            "Return the tuned learner.\n\n    Tunings\n    -------",
+            *about,
+            "\n    Parameters\n    ----------\n    actions, horizon, floor\n        K, T and c0: one floor per constraint.",
+            *settings,
+        )
+    )
