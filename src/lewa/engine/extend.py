@@ -26,7 +26,6 @@ def extend(learner: Learner, larger: Learner, state: State, actions: int, like: 
         total = array_with(made, role)
         if weights is not None and total is not None and total.size == actions + 1:
             _enter_total(total, weights)
-    larger.enter(made, share)
     return made
 
 

@@ -216,12 +216,6 @@ class Learner:
             The missing actions without any answer.
         """
 
-    def enter(self, s: Any, share: float) -> None:
-        """Change a state to which an action was added, the last, so that it has this share of the play.
-
-        Roles do so for weights, losses and gains, and for arrays of plays. A learner with another rule does it here.
-        """
-
     @property
     def dual(self) -> tuple[float, float] | None:
         """The shrinkage and the step of the multiplier's update, if they are constant: a run's certificate needs them."""

@@ -121,9 +121,6 @@ class Wrapper(Learner):
         """
         self.inner_at(s).hold_back(s, there, play, unknown)
 
-    def enter(self, s: Any, share: float) -> None:
-        self.inner_at(s).enter(s, share)
-
     def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
         inner_has_units = self.kind.rescaled is not Learner.rescaled
         require(not inner_has_units, "this learner cannot change the range of a constraint", learner=type(self).__name__)
