@@ -164,6 +164,14 @@ def test_what_is_missing_is_named() -> None:
         lewa.play("lewa", "radio", floor=0.9)
 
 
+@pytest.mark.parametrize(("name", "instead"), lewa.learners.REMOVED.items())
+def test_a_learner_that_was_removed_says_what_to_use(name: str, instead: str) -> None:
+    assert name not in lewa.learners.ALL
+    with pytest.raises(ValueError, match=f"^the learner {name} was removed in 0.3.0; use {instead} instead$"):
+        lewa.play(f"{name}+doubling", GAME, 10, floor=0.5)
+    lewa.learners.find(instead.split()[0])
+
+
 @pytest.mark.parametrize(("method", "attribute"), DECLARED_BY.items())
 def test_a_method_that_would_never_be_called_is_refused(method: str, attribute: str) -> None:
     with pytest.raises(TypeError, match=f"Mine has `{method}`, so it must declare `{attribute} = True`"):

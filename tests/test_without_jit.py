@@ -24,7 +24,7 @@ LAZY = ("lewa", "bandit-lewa", "hp-bandit-lewa", "exp3", "paced-linucb")
 NARROW = {"radius": 0.1, "level": 0.001}
 # Learners that run another one inside. They play 60 rounds of two seeds, so that several epochs end.
 WRAPPED = ("lewa+doubling", "bandit-lewa+doubling", "lewa+tightened")
-COARSE = dict.fromkeys(("forecast-lp", "ucb-lp", "thompson-lp"), 1e-8)  # linear programs, in numbers of the size 10^7
+COARSE = dict.fromkeys(("ucb-lp", "thompson-lp"), 1e-8)  # linear programs, in numbers of the size 10^7
 
 
 def happened(name: str) -> dict[str, Any]:

@@ -44,7 +44,6 @@ KNOBS: dict[str, tuple[float, ...]] = {
     "kappa": (0.3, 0.0, -0.05, -1.0),
     "b": (2 / 3,),
     "optimism": (0.0,),
-    "gain": (0.005, 1 / 24, 1.0),  # forecast-lp with a memory of 200, 24 and 1 rounds
 }
 
 

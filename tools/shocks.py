@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "assets" / "shocks"
 T, RUNS, WINDOW, LIMIT = 24_000, 4, 500, 0.4
 SHOWN_DEBT = 400  # the debt of 1,000 decisions that cost twice their limit: where a curve leaves its panel
-CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp", "bandit-q")
+CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp")
 RANGES = (1.0, 2.0, 4.0, 20.0, 80.0)  # declared for costs with a heavy tail
 CALLED = {"auto": "default agent", "anytime-bandit-lewa": "previous default (`anytime-bandit-lewa`)"}
 
@@ -123,8 +123,7 @@ def play(world: World, learner: str, seed: int) -> Run:
     K = world.rewards.shape[1]
     first = [k for k in range(K) if world.added is None or k != world.added[0]]
     limit_of_cost = lewa.at_most("cost", world.limits[0][1], range=world.range)
-    horizon = T if learner == "bandit-q" else None  # the others need none
-    agent = lewa.Agent(first, [limit_of_cost], learner=learner, horizon=horizon, seed=seed)
+    agent = lewa.Agent(first, [limit_of_cost], learner=learner, seed=seed)
     limits, (gone, start, stop) = dict(world.limits), world.absent
     cost, reward, limit, waiting = np.empty(T), np.empty(T), np.empty(T), []
     for t in range(T):

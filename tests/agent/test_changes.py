@@ -119,7 +119,7 @@ def test_a_wider_range_changes_units_and_nothing_else(learner: str) -> None:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("learner", ["auto", "hp-bandit-lewa", "hp-bandit-lewa@printed", "lewa-ucb", "exp3-p", "bandit-q"])
+@pytest.mark.parametrize("learner", ["auto", "hp-bandit-lewa", "hp-bandit-lewa@printed", "lewa-ucb", "exp3-p"])
 def test_an_answer_to_a_decision_from_before_an_action_was_added_leaves_no_nan(learner: str) -> None:
     agent = fresh(learner)
     decision = agent.pull()

@@ -140,6 +140,7 @@ def broken(change: Any) -> dict[str, Any]:
         (lambda plain: plain["state"]["learner"]["losses"].pop(), "with 3 actions and 2 constraints"),
         (lambda plain: plain["state"]["open"][0].__setitem__(2, 2.0), "with probability 2.0 cannot be open"),
         (lambda plain: plain["setup"].update(name="nobody"), "unknown learner 'nobody'"),
+        (lambda plain: plain["setup"].update(name="bandit-q"), "bandit-q was removed in 0.3.0; use squarecb-lewa instead"),
         (lambda plain: plain["setup"]["lines"][0].update(sense="about"), "'at most' or 'at least', got 'about'"),
     ],
 )

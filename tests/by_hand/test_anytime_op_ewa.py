@@ -53,16 +53,6 @@ def test_the_tuning_is_the_same_for_every_horizon() -> None:
     assert numbers == pytest.approx((2 * math.sqrt(math.log(3)), math.log(2 * 3 * 2 / 0.1), 1, 0), rel=1e-12)
 
 
-def test_with_floor_zero_it_is_anytime_ewa() -> None:
-    game, T = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 0.8]]), 50
-    plays = []
-    learners: list[Any] = [lewa.learners.AnytimeOpEwa, lewa.learners.AnytimeEwa]
-    for kind in learners:
-        trace: Any = lewa.play(kind.tuned(2, 1, 0.0), game, T, every_round=True)
-        plays.append(trace.plays[0])
-    np.testing.assert_allclose(plays[0], plays[1], rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("wrong", "law"), [({"kappa": 1.5}, "kappa must lie in"), ({"corruption": -1.0}, "corruption must be at least 0")]
 )

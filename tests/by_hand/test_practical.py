@@ -7,6 +7,8 @@ import pytest
 
 import lewa
 from lewa import functional
+from lewa.engine.extend import with_floor
+from lewa.kernels.roles import Rescaling
 from lewa.learners.paced_hedge import PacedHedge, mix_memories
 
 FLOOR = (0.6, 0.3)
@@ -194,15 +196,14 @@ def test_paced_hedge_is_its_box(part: float) -> None:
 
 @pytest.mark.parametrize("name", ["squarecb-lewa", "paced-hedge"])
 def test_a_wider_range_changes_no_play(name: str) -> None:
-    """`rescaled` moves a running learner to another range: it then decides as one that had it from the start goes on."""
+    """`with_floor` moves a running learner to another range: it then decides as one that had it from the start goes on."""
     ratio, shift, rng = 0.02, 0.3, np.random.default_rng(3)
     learner = lewa.learners.make(name, 3, 100, 0.5)
     state = functional.start(learner, 3)
     wider, other = learner, state
     for t in range(60):
         if t == 30:  # a cost z is ratio z + shift from here on
-            wider, other = learner.rescaled(other, 0, ratio, shift)
-            wider = wider.replace(floor=1 - (ratio * 0.5 + shift))
+            wider, other = with_floor(learner, other, 1 - (ratio * 0.5 + shift), Rescaling(0, ratio, shift))
         play = functional.play(learner, state)
         assert functional.play(wider, other) == pytest.approx(play, abs=1e-9)
         rewards, costs = rng.random(3), np.array([0.47, 0.5, 0.53]) + 0.02 * rng.random(3)

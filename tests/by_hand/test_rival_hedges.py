@@ -2,7 +2,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 
 import lewa
 
@@ -13,21 +12,6 @@ GAME = lewa.games.Table(REWARDS, [0.2, 0.5, 0.9])
 def played(learner: Any) -> Any:
     trace: Any = lewa.play(learner, GAME, every_round=True)
     return [*trace.plays[0].tolist(), lewa.functional.play(learner, trace.states[0]).tolist()]
-
-
-def test_six_rounds_of_anytime_ewa_by_hand() -> None:
-    plays, G = [], [0.0, 0.0, 0.0]
-    for t in range(1, 8):
-        w = [math.exp(1.5 / math.sqrt(t) * x) for x in G]
-        plays.append([x / sum(w) for x in w])
-        if t <= 6:
-            G = [x + r for x, r in zip(G, REWARDS[t - 1])]
-    np.testing.assert_allclose(played(lewa.learners.AnytimeEwa(1.5, np.array([0.5]))), plays, rtol=0, atol=1e-12)
-
-
-def test_the_step_of_anytime_ewa_does_not_know_the_horizon() -> None:
-    short, long = (lewa.learners.AnytimeEwa.tuned(4, T, 0.5) for T in (1, 10**6))
-    assert short.eta == long.eta == pytest.approx(2 * math.sqrt(math.log(4)))
 
 
 def test_six_rounds_of_adahedge_by_hand() -> None:

@@ -42,7 +42,7 @@ LONG_ROUNDS = [
         "bandit-explore-then-project",
         "bandit-epoch-project",
     ),
-    *("safe-mixing", "bandit-safe-mixing", "ucb-lp", "thompson-lp", "forecast-lp", "entropic-lp", "paced-hedge"),
+    *("safe-mixing", "bandit-safe-mixing", "ucb-lp", "thompson-lp", "paced-hedge"),
     *("squarecb-lewa", "proved-squarecb-lewa", "anytime-proved-squarecb-lewa", "exp4-lewa", "exp4-lewa-ix"),
     *("paced-linucb", "paced-lints"),
 ]

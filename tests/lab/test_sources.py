@@ -28,7 +28,7 @@ from lewa.lab.study import expand, parse
 text = 'name = "x"\\nrounds = 20\\nseeds = 1\\n'
 for game in ("bernoulli+delay", "bernoulli+dropping", "slow-burn+noise+scale", "anti-leader"):
     text += f'[[games]]\\nname = "{game}"\\nfloor = 0.5\\n'
-for learner in ("lewa", "bandit-lewa", "bandit-op-ewa", "lewa+doubling", "lewa+tightened", "entropic-lp"):
+for learner in ("lewa", "bandit-lewa", "bandit-op-ewa", "lewa+doubling", "lewa+tightened"):
     text += f'[[learners]]\\nname = "{learner}"\\n'
 for run in expand(parse(text)):
     execute(run)

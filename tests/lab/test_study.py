@@ -155,6 +155,11 @@ BAD = [
     ('"bernoulli"', '"bernouli"', "game 1: unknown game 'bernouli'; did you mean 'bernoulli'?"),
     ('"bernoulli"', '"no_such_module:Game"', "game 1: no_such_module:Game cannot be found: No module named"),
     ('"lewa"\nsettings', '"lewaa"\nsettings', "learner 2: unknown learner 'lewaa'; did you mean 'lewa'?"),
+    (
+        '"lewa"\nsettings',
+        '"entropic-lp"\nsettings',
+        "the learner entropic-lp was removed in 0.3.0; use op-ewa with kappa=0 instead",
+    ),
     ("tuning =", "tunning =", "learner 2: the learner lewa has no setting 'tunning'; did you mean 'tuning'?"),
     ("settings =", "setting =", "learner 2: there is no key 'setting'; did you mean 'settings'?"),
     ('"paper"', '"papers"', "bernoulli/T=100/lewa tuning=papers: tuning must be 'recommended' or 'paper'"),

@@ -66,7 +66,7 @@ def test_every_action_obeys_the_inequality_behind_all_bounds(x: Instance, level:
 
 @law
 @given(instances(varying=ANY, feasible=False), LEVEL, st.floats(0, 1))
-def test_plays_that_lie_in_every_set_lose_no_more_than_to_anytime_ewa(x: Instance, level: float, kappa: float) -> None:
+def test_plays_that_lie_in_every_set_lose_no_more_than_without_constraints(x: Instance, level: float, kappa: float) -> None:
     r = run(AnytimeOpEwa, x, level=level, kappa=kappa, corruption=0.0)
     inside = (means(r) >= lines(x, level, kappa, 0.0)[:, :, np.newaxis]).all(axis=(0, 1))
     never_above(regrets(r)[:, inside].T, hedge(x))

@@ -15,7 +15,7 @@ import lewa
 from lewa.games import Bernoulli, Switching
 from lewa.kernels import NATURE, keys
 from lewa.kernels.weights.normalhedge import scale
-from lewa.learners import AdaHedge, AnytimeEwa, BanditEpochProject, Ewa, Exp3, Exp3P, NormalHedge, Ucb1, make
+from lewa.learners import AdaHedge, BanditEpochProject, Ewa, Exp3, Exp3P, NormalHedge, Ucb1, make
 from lewa.theory.rivals import epochs, normal_rate
 from lewa.types import Matrix
 
@@ -31,21 +31,6 @@ def test_hedge_keeps_the_root_of_half_t_ln_k(x: Instance) -> None:
     if K > 1:
         r = run(Ewa, x._replace(eta=sqrt(8 * log(K) / T)))
         never_above(regrets(r)[-1], sqrt(T * log(K) / 2))
-
-
-@few
-@given(BLIND)
-def test_anytime_hedge_keeps_its_bound_at_every_round(x: Instance) -> None:
-    never_above(regrets(run(AnytimeEwa, x)).T, np.sqrt(rounds(x)) * (log(x.shape[2]) / x.eta + x.eta / 4))
-
-
-@few
-@given(BLIND)
-def test_as_tuned_it_is_the_root_of_t_ln_k(x: Instance) -> None:
-    K = x.shape[2]
-    if K > 1:
-        r = run(AnytimeEwa, x._replace(eta=AnytimeEwa.tuned(K, 1, 0.5).eta))
-        never_above(regrets(r).T, np.sqrt(rounds(x) * log(K)))
 
 
 @few
@@ -205,13 +190,10 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("kube", {}, "until a budget is spent"),
         ("fractional-kube", {}, "until a budget is spent"),
         ("epsilon-first", {}, "until a budget is spent"),
-        ("forecast-lp", {}, "no bound is proved"),
         ("ucb-lp", {}, "no bound is proved"),
         ("thompson-lp", {}, "no bound is proved"),
         ("paced-linucb", {}, "no bound is proved"),
         ("paced-lints", {}, "no bound is proved"),
-        ("bandit-q", {}, "the reward of each action"),
-        ("entropic-lp", {}, "no bound is proved"),
         ("bandit-epoch-project", {"constraints": "arbitrary"}, "have no fixed mean"),
         ("bandit-epoch-project", {"epsilon": 1e-9}, "needs level >= "),
     ],
@@ -222,7 +204,7 @@ def test_what_is_not_proved_is_not_printed(name: str, asked: dict[str, Any], why
     assert why in said.reason
 
 
-@pytest.mark.parametrize("name", ["anytime-ewa", "adahedge", "normalhedge", "exp3", "exp3-p"])
+@pytest.mark.parametrize("name", ["adahedge", "normalhedge", "exp3", "exp3-p"])
 def test_of_violation_the_blind_claim_the_trivial_bound_and_say_so(name: str) -> None:
     said = lewa.guarantee(make(name, 4, 10**6, (0.5, 0.25)), 4, 10**6)
     assert said.regret is not None

@@ -11,7 +11,6 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
 from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
-from lewa.learners.anytime_ewa import AnytimeEwa
 from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
 from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.anytime_op_ewa import AnytimeOpEwa
@@ -20,11 +19,9 @@ from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
 from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.bandit_op_ewa import BanditOpEwa
-from lewa.learners.bandit_q import BanditQ
 from lewa.learners.bandit_safe_mixing import BanditSafeMixing
 from lewa.learners.base import Learner
 from lewa.learners.doubling import Doubling
-from lewa.learners.entropic_lp import EntropicLp
 from lewa.learners.epsilon_first import EpsilonFirst
 from lewa.learners.ewa import Ewa
 from lewa.learners.exp3 import Exp3
@@ -35,7 +32,6 @@ from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
 from lewa.learners.fixed_share_lewa import FixedShareLewa
-from lewa.learners.forecast_lp import ForecastLp
 from lewa.learners.fractional_kube import FractionalKube
 from lewa.learners.gated_penalty import GatedPenalty
 from lewa.learners.governed import Governed
@@ -104,7 +100,6 @@ ALL: dict[str, type[Learner]] = {
     "lewa-policies": LewaPolicies,
     "fixed-penalty": FixedPenalty,
     "gated-penalty": GatedPenalty,
-    "anytime-ewa": AnytimeEwa,
     "adahedge": AdaHedge,
     "normalhedge": NormalHedge,
     "exp3": Exp3,
@@ -114,13 +109,17 @@ ALL: dict[str, type[Learner]] = {
     "thompson-lp": ThompsonLp,
     "paced-linucb": PacedLinUcb,
     "paced-lints": PacedLinTs,
-    "bandit-q": BanditQ,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
     "fractional-kube": FractionalKube,
     "bandit-epoch-project": BanditEpochProject,
-    "forecast-lp": ForecastLp,
-    "entropic-lp": EntropicLp,
+}
+# Names of earlier versions, and what to use instead.
+REMOVED = {
+    "anytime-ewa": "adahedge",
+    "bandit-q": "squarecb-lewa",
+    "entropic-lp": "op-ewa with kappa=0",
+    "forecast-lp": "paced-hedge",
 }
 # NAME+WRAPPER runs the learner of that name inside another: in epochs that double, held to floors that are raised, or with a
 # safe action that holds its debts to a bound.
@@ -154,6 +153,8 @@ def find(name: str) -> type[Learner]:
     kind = ALL.get(base) or _from_outside(base)
     if kind is not None and (not at or tuning in kind.tunings):
         return kind
+    if base in REMOVED:
+        raise ValueError(f"the learner {base} was removed in 0.3.0; use {REMOVED[base]} instead")
     words = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else names()
     raise ValueError(f"unknown learner {name!r}{nearest(name, words)}")
 
@@ -282,7 +283,6 @@ __all__ = [
     "WRAPPERS",
     "AdaHedge",
     "AnytimeBanditLewa",
-    "AnytimeEwa",
     "AnytimeExp4Lewa",
     "AnytimeLewa",
     "AnytimeOpEwa",
@@ -291,10 +291,8 @@ __all__ = [
     "BanditExploreThenProject",
     "BanditLewa",
     "BanditOpEwa",
-    "BanditQ",
     "BanditSafeMixing",
     "Doubling",
-    "EntropicLp",
     "EpsilonFirst",
     "Ewa",
     "Exp3",
@@ -306,7 +304,6 @@ __all__ = [
     "ExploreThenProject",
     "FixedPenalty",
     "FixedShareLewa",
-    "ForecastLp",
     "FractionalKube",
     "GatedPenalty",
     "Governed",

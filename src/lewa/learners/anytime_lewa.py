@@ -110,7 +110,7 @@ class AnytimeLewa(Learner):
 
     @property
     def parent(self) -> None:
-        """None: with floor 0 it is EWA with a decreasing step and another eta than `anytime-ewa`."""
+        """None: with floor 0 it is EWA with a decreasing step."""
         return None
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

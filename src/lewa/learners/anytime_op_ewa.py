@@ -22,7 +22,7 @@ from lewa.kernels import (
     update_means,
 )
 from lewa.kernels.roles import Clock, Least, Lines, Multiplier
-from lewa.learners.anytime_ewa import AnytimeEwa
+from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.base import Learner
 from lewa.learners.op_ewa import check_bonus, check_corruption
 from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions
@@ -156,8 +156,8 @@ class AnytimeOpEwa(Learner):
 
     @property
     def parent(self) -> Learner | None:
-        """With floor 0 it is anytime EWA."""
-        return AnytimeEwa(self.eta, self.floor)
+        """With floor 0 it is anytime LEWA, whatever its delta."""
+        return AnytimeLewa(self.eta, self.eta, self.floor)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return anytime.anytime_op_ewa(self, actions, rounds, setting)

@@ -69,7 +69,7 @@ class BanditEpochProject(Learner):
     with kappa = 0. Epoch-greedy learns only from explored rounds; here all observations count, because the mean of a
     constraint does not depend on how the action was chosen. The lengths ceil(sqrt(l)) are our choice. With full
     information every round shows all constraints, nothing is left to explore, and the learner is OP-EWA. Proof:
-    docs/theory_rivals.md, 6.
+    docs/theory_rivals.md, 5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

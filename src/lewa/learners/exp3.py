@@ -31,7 +31,7 @@ class Exp3(Learner):
 
     Reading: gamma = min(1, sqrt(K ln K/((e - 1) T))), with expected regret at most 2 sqrt(e - 1) sqrt(K T ln K),
     against rewards that are fixed in advance; the authors round this up to 2.63 sqrt(K T ln K). With full information
-    there is nothing to estimate, and it is EWA. Proof: docs/theory_rivals.md, 3.
+    there is nothing to estimate, and it is EWA. Proof: docs/theory_rivals.md, 2.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

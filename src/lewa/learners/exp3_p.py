@@ -45,7 +45,7 @@ class Exp3P(Learner):
     8 ln(KT/epsilon), is not printed, because a later and simpler proof gives a smaller bound: with probability 1 -
     epsilon and also if rewards react, regret <= gamma T + (e - 2)(1 + bonus) eta K T + bonus K T + ln K/eta +
     ln(K/epsilon)/bonus. With full information there is nothing to estimate, and the bound of EWA holds in every run.
-    Proof: docs/theory_rivals.md, 4.
+    Proof: docs/theory_rivals.md, 3.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -38,7 +38,7 @@ class NormalHedge(Learner):
     proof), the leading constant of the authors; the other terms are smaller than theirs. Regret against the best share
     of the actions, which the authors study, has the same bound with a smaller logarithm; it is not printed here. There
     is no bandit form: estimated regrets can change by more than 1 per round, and the proof needs this bound. Proof:
-    docs/theory_rivals.md, 2.
+    docs/theory_rivals.md, 1.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -40,7 +40,7 @@ class ThompsonLp(PacedProgram):
     run has the same ones, and the propensity of an action is its probability in the solution of the program. All
     answers have the same weight, so old answers slow the learner down after a change. It has no bound. The program is
     solved by its entropic form to within 10^-7 ln K. With full information there is nothing to explore: see
-    `forecast-lp`.
+    `paced-hedge`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -46,7 +46,7 @@ class Ucb1(Learner):
     at most sum_i (8 ln T/D_i + (1 + pi^2/3) D_i), where the gap D_i, the difference between the mean of the best action
     and that of action i, is not known to the learner; a bound without gaps is of order sqrt(K T ln T). If rewards
     react, regret is linear, because the play is predictable. With full information there is nothing to explore: it
-    would follow the leader. Proof: docs/theory_rivals.md, 5.
+    would follow the leader. Proof: docs/theory_rivals.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -41,7 +41,7 @@ class UcbLp(PacedProgram):
     spent. Here the debt lowers the limits instead, with repay = 1000, and the game continues. The width of a cost is in
     units of its limit, so that the declared range has no effect. All answers have the same weight, so old answers slow
     the learner down after a change. It has no bound. The program is solved by its entropic form to within 10^-7 ln K.
-    With full information there is nothing to explore: see `forecast-lp`.
+    With full information there is nothing to explore: see `paced-hedge`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import annotated_types, comparable, state_type
 from lewa.kernels import dispatch as rule
+from lewa.kernels.roles import Rescaling
 from lewa.learners.base import Learner
 from lewa.learners.parameter_checks import require
 from lewa.types import Vector
@@ -121,6 +122,11 @@ class Wrapper(Learner):
             As for every learner.
         """
         self.inner_at(s).hold_back(s, there, play, unknown)
+
+    def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
+        sole = units is None or self.kind.changed is Learner.changed
+        require(sole, "this learner cannot change the range of a constraint", learner=type(self).__name__)
+        return super().changed(s, floor, units)
 
     def __reduce__(self) -> tuple[object, ...]:
         wrapper = type(self).__mro__[1]

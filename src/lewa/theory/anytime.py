@@ -25,7 +25,7 @@ from lewa.theory.guarantees import (
     one_action,
     steady,
 )
-from lewa.theory.setting import Setting
+from lewa.theory.setting import NO_DELAY, Setting
 from lewa.types import Vector
 
 # Anytime LEWA ------------------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def late_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Set
     floor, T, m, delta = learner.floor, rounds, learner.floor.size, learner.delta
     if actions == 1:
         return one_action(floor)
-    B, A = delayed.price_of_the_draw(learner, actions, T, delayed.NO_DELAY, delayed.full_form(actions))
+    B, A = delayed.price_of_the_draw(learner, actions, T, NO_DELAY, delayed.full_form(actions))
     root = sqrt(T)
     inequality = paper.Inequality(
         B, A, float(floor.sum()) * root / delta, delta / (m * root), m * log(actions) * root / delta

@@ -32,8 +32,6 @@ BUDGETED = (
 CUT_OFF = "regret: only the trivial bound, as the set may exclude plays that meet the floors"
 PACED_PROGRAM = "no bound is proved for it with limits that pay debt back; docs/data.md and docs/shocks.md measure it"
 PACED_LINEAR = "no bound is proved for it with a price that follows the spending; docs/contexts.md measures it"
-BANDIT_Q = "its theorem is about floors on the reward of each action; nothing is claimed for other constraints"
-HEURISTIC = "a heuristic that was published with measurements; no bound is proved for it"
 
 # Full information ------------------------------------------------------------------------------------------------------
 
@@ -51,14 +49,6 @@ def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guara
         The name of the theorem.
     """
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
-
-
-def anytime_ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
-    """Bound regret by sqrt(T) (ln K/eta + eta/4) at every T; that is sqrt(T ln K) for eta = 2 sqrt(ln K)."""
-    floor, eta = learner.floor, learner.eta
-    if actions == 1:
-        return one_action(floor)
-    return blind(sqrt(rounds) * (log(actions) / eta + eta / 4), rounds, floor, "Anytime EWA")
 
 
 def adahedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
