@@ -1,7 +1,7 @@
 """The state of a learner before the first round, by the roles of its arrays."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from lewa.kernels.weights.hedge import Weights, ones
 from lewa.kernels.weights.lazy import LazyWeights, lazy_weights
 from lewa.kernels.weights.normalhedge import NormalHedgeWeights, normalhedge_weights
 
+S = TypeVar("S")
 # Weights and the like at the start, by their type: of K actions, m constraints, and whether the learner draws from them.
 FIRST: dict[type, Callable[[int, int, bool], object]] = {
     Weights: lambda K, m, drawn: ones(K, drawn),
@@ -29,7 +30,7 @@ FIRST: dict[type, Callable[[int, int, bool], object]] = {
 }
 
 
-def first_state(kind: Any, actions: int, constraints: int, drawn: bool = False, **arrays: object) -> Any:
+def first_state(kind: type[S], actions: int, constraints: int, drawn: bool = False, **arrays: object) -> S:
     """Return the state before the first round: zeros, even weights, and actions that are all available.
 
     Parameters

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeGuard, TypeVar, get_origin
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def _state_type(learner: Any) -> Any:
     return comparable(kind)
 
 
-def _is_state(kind: object) -> bool:
+def _is_state(kind: object) -> TypeGuard[type[tuple[Any, ...]]]:
     return isinstance(kind, type) and hasattr(kind, "_fields")
 
 

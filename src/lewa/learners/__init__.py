@@ -52,6 +52,7 @@ from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
 from lewa.learners.paced_lints import PacedLinTs
 from lewa.learners.paced_linucb import PacedLinUcb
+from lewa.learners.problem import tunings_of
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.squarecb_lewa import SquareCbLewa
@@ -130,7 +131,7 @@ RULE = ("play", "learn")  # what a learner has to define, besides `theorems` or 
 def names() -> list[str]:
     """Return the names of all learners: those in `ALL`, NAME@TUNING for named tunings, and those of installed packages."""
     plain = {name: kind for name, kind in ALL.items() if "@" not in name}
-    tunings = [f"{name}@{tuning}" for name, kind in plain.items() for tuning, its in kind.tunings.items() if its.about]
+    tunings = [f"{name}@{tuning}" for name, kind in plain.items() for tuning, its in tunings_of(kind).items() if its.about]
     return list(dict.fromkeys([*ALL, *tunings, *announced(LEARNERS)]))
 
 
@@ -188,7 +189,7 @@ def examine(kind: object, name: str) -> None:
 def about(name: str) -> str:
     """Return the one-line description of the learner of that name."""
     kind, tuning = find(name), _tuning(name)
-    return kind.tunings[tuning].about if tuning else (kind.__doc__ or "").strip().splitlines()[0]
+    return tunings_of(kind)[tuning].about if tuning else (kind.__doc__ or "").strip().splitlines()[0]
 
 
 def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) -> Learner:
@@ -258,7 +259,7 @@ def _settings(kind: Any, inside: tuple[str, ...] | None, tuning: str) -> tuple[s
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
     known |= set(field_types(kind) if inside is None else inside)
     if tuning:
-        known -= {"tuning", *kind.tunings[tuning].fixes}
+        known -= {"tuning", *tunings_of(kind)[tuning].fixes}
     return tuple(sorted(known - {"actions", "horizon", "floor"}))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
 from lewa.learners.parameter_checks import check_dual, check_whole
 from lewa.learners.parameters import NewAction, Step, change_parameters, check_columns, check_laws
-from lewa.learners.problem import Tune, Tuning, tuned_help, tuned_parameters, tuned_signature
+from lewa.learners.problem import Tune, Tuning, tuned_help, tuned_parameters, tuned_signature, tunings_of
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting, checked
 from lewa.theory.theorems import Flags, Theorems
@@ -61,9 +61,6 @@ class Learner:
         for name in ("__eq__", "__hash__"):  # those that a dataclass gets would ask for the truth value of an array
             setattr(cls, name, vars(Learner)[name])
         if "tunings" in vars(cls):
-            cls.tunings = {
-                name: tuning if isinstance(tuning, Tuning) else Tuning(tuning) for name, tuning in cls.tunings.items()
-            }
             cls.tuned = _Tuned()  # type: ignore[assignment, method-assign]
         if "guarantees" in vars(cls):
             cls.guarantees = _with_checked_sizes(cls.guarantees)  # type: ignore[method-assign]
@@ -99,15 +96,10 @@ class Learner:
         return type(self)(**{**self.parameters, **changes})
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, **settings: Any) -> Self:
-        """Return the learner with the parameters of its theorem. A floor is one number, or one number per constraint.
+    def tuned(cls, *sizes: Any, **settings: Any) -> Self:
+        """Return the learner with the parameters of its theorem: `tuned(actions, horizon, floor, ...)`.
 
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        **settings
-            Settings of its tunings: see `SETTINGS` in learners/problem.py.
+        A floor is one number, or one number per constraint. The settings are those of the learner's tunings.
         """
         raise NotImplementedError(f"{cls.__name__} has no tuning")
 
@@ -255,11 +247,11 @@ def _tuned(kind: Any) -> Callable[..., Any]:
     fields = tuple(field_types(kind))
 
     def tuned(actions: int, horizon: int, floor: object, **settings: Any) -> Any:
-        return kind(**tuned_parameters(kind.__name__, kind.tunings, fields, (actions, horizon, floor), settings))
+        return kind(**tuned_parameters(kind.__name__, tunings, fields, (actions, horizon, floor), settings))
 
-    form: Any = tuned
-    form.__signature__ = tuned_signature(kind.tunings, fields)
-    form.__doc__, form.__qualname__ = tuned_help(kind.tunings, form.__signature__), f"{kind.__qualname__}.tuned"
+    tunings, form = tunings_of(kind), cast(Any, tuned)
+    form.__signature__ = tuned_signature(tunings, fields)
+    form.__doc__, form.__qualname__ = tuned_help(tunings, form.__signature__), f"{kind.__qualname__}.tuned"
     return tuned
 
 

@@ -79,6 +79,11 @@ def _settings(tune: Tune) -> dict[str, Any]:
     return {setting.name: setting.default for setting in list(signature(tune).parameters.values())[1:]}
 
 
+def tunings_of(learner: Any) -> dict[str, Tuning]:
+    """Return the tunings of a class of learners by name, the recommended one first."""
+    return {name: tuning if isinstance(tuning, Tuning) else Tuning(tuning) for name, tuning in learner.tunings.items()}
+
+
 class TuningSetting(NamedTuple):
     """A setting of tunings: what it is, and its check."""
 
