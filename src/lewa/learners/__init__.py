@@ -49,9 +49,9 @@ from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
-from lewa.learners.paced_hedge import PacedHedge
 from lewa.learners.paced_lints import PacedLinTs
 from lewa.learners.paced_linucb import PacedLinUcb
+from lewa.learners.practical.paced_hedge import PacedHedge
 from lewa.learners.problem import tunings_of
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
