@@ -21,8 +21,8 @@ from lewa.kernels import compiled_form, dump, grow, load, normalize, ones, pack,
 from lewa.lab.study import expand, parse
 from lewa.learners import ALL, WRAPPERS, Lewa, find, make, settings_of
 from lewa.learners.base import Learner
-from lewa.learners.doubling import Doubling
-from lewa.learners.tightened import Tightened, least_slack
+from lewa.learners.wrappers.doubling import Doubling
+from lewa.learners.wrappers.tightened import Tightened, least_slack
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Vector
 from tests import forks
@@ -228,8 +228,8 @@ def test_another_process_reads_what_is_pickled_before_it_made_the_class(name: st
 
 
 def test_the_modules_of_wrappers_are_not_hidden_by_a_function() -> None:
-    import lewa.learners.doubling as doubling
-    import lewa.learners.tightened as tightened
+    import lewa.learners.wrappers.doubling as doubling
+    import lewa.learners.wrappers.tightened as tightened
 
     assert (doubling.Doubling, tightened.Tightened) == (Doubling, Tightened)
 

@@ -76,6 +76,11 @@ def check_epsilon(epsilon: float) -> None:
     check_share("epsilon", epsilon)
 
 
+def check_least_share(share: float) -> None:
+    """Check the smallest share of an action."""
+    require(0 <= as_real("share", share) < 1, "share must lie in [0, 1)", share=share)
+
+
 def check_exponent(b: float) -> None:
     """Check the exponent that trades regret for violation."""
     require(0.5 <= as_real("b", b) < 1, "b must lie in [1/2, 1)", b=b)

@@ -41,7 +41,8 @@ class Law(NamedTuple):
     check: Callable[[str, float], None]
 
 
-Step: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]  # positive
+Positive: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]
+Step: TypeAlias = Positive  # of an update
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
 
 
