@@ -301,7 +301,7 @@ import numba
 
 import lewa.engine.session
 
-numba.njit(lambda x: x[0])(lewa.engine.session.SPARE)
+numba.njit(lambda x: x[0])(lewa.engine.session.NO_DICE)
 for _ in sys.stdin:
     child = os.fork()
     if child == 0:
