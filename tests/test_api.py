@@ -158,6 +158,14 @@ def test_what_is_missing_is_named() -> None:
         lewa.play("lewa", "radio", floor=0.9)
 
 
+@pytest.mark.parametrize(("name", "alias"), lewa.learners.ALIASES.items())
+def test_a_name_of_an_earlier_version_is_the_learner_of_this_one(name: str, alias: Any) -> None:
+    assert name not in lewa.learners.ALL
+    assert lewa.learners.make(name, 3, 100, 0.5) == lewa.learners.make(alias.name, 3, 100, 0.5)
+    assert lewa.learners.about(name) == lewa.learners.about(alias.name)
+    assert lewa.learners.settings_of(f"{name}+doubling") == lewa.learners.settings_of(f"{alias.name}+doubling")
+
+
 @pytest.mark.parametrize(("name", "instead"), lewa.learners.REMOVED.items())
 def test_a_learner_that_was_removed_says_what_to_use(name: str, instead: str) -> None:
     assert name not in lewa.learners.ALL

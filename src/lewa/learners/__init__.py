@@ -5,7 +5,7 @@ from dataclasses import is_dataclass
 from functools import cache, partial
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
@@ -32,7 +32,6 @@ from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
 from lewa.learners.fixed_share_lewa import FixedShareLewa
-from lewa.learners.fractional_kube import FractionalKube
 from lewa.learners.gated_penalty import GatedPenalty
 from lewa.learners.governed import Governed
 from lewa.learners.hp_bandit_lewa import HpBanditLewa
@@ -50,8 +49,7 @@ from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
-from lewa.learners.paced_lints import PacedLinTs
-from lewa.learners.paced_linucb import PacedLinUcb
+from lewa.learners.paced_linear import PacedLinTs, PacedLinUcb
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.squarecb_lewa import SquareCbLewa
@@ -111,10 +109,20 @@ ALL: dict[str, type[Learner]] = {
     "paced-lints": PacedLinTs,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
-    "fractional-kube": FractionalKube,
+    "kube@fractional": Kube,
     "bandit-epoch-project": BanditEpochProject,
 }
-# Names of earlier versions, and what to use instead.
+
+
+class Alias(NamedTuple):
+    """A name of earlier versions that still works."""
+
+    name: str  # of this version
+    parameters: dict[str, float]  # what its saved files lack
+
+
+ALIASES = {"fractional-kube": Alias("kube@fractional", {"fractional": 1.0})}
+# Names of earlier versions that work no more, and what to use instead.
 REMOVED = {
     "anytime-ewa": "adahedge",
     "bandit-q": "squarecb-lewa",
@@ -144,6 +152,7 @@ def find(name: str) -> type[Learner]:
         raise TypeError(
             f"the name of a learner must be a string in lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}"
         )
+    name = _current(name)
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
         return WRAPPERS[wrapper].of(find(inside))
@@ -157,6 +166,10 @@ def find(name: str) -> type[Learner]:
         raise ValueError(f"the learner {base} was removed in 0.3.0; use {REMOVED[base]} instead")
     words = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else names()
     raise ValueError(f"unknown learner {name!r}{nearest(name, words)}")
+
+
+def _current(name: str) -> str:
+    return ALIASES[name].name if name in ALIASES else name
 
 
 def _from_outside(name: str) -> type[Learner] | None:
@@ -271,7 +284,7 @@ def _read_arguments(kind: Any) -> Mapping[str, Parameter]:
 
 def _tuning(name: str) -> str:
     """Return the tuning that a name asks for, or nothing if NAME@printed is another rule, which is a separate class."""
-    base, _, tuning = name.partition("@")
+    base, _, tuning = _current(name).partition("@")
     return tuning if tuning and "+" not in name and find(name) is find(base) else ""
 
 
@@ -301,7 +314,6 @@ __all__ = [
     "ExploreThenProject",
     "FixedPenalty",
     "FixedShareLewa",
-    "FractionalKube",
     "GatedPenalty",
     "Governed",
     "HpBanditLewa",
