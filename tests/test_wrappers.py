@@ -16,7 +16,7 @@ import pytest
 
 import lewa
 from lewa.engine.stamp import UNSAVED, stamp_of
-from lewa.feedback import Full, feedback_kind
+from lewa.feedback import NOTHING, Bandit, Full, feedback_kind
 from lewa.kernels import compiled_form, dump, grow, load, normalize, ones, pack, state_type
 from lewa.lab.study import expand, parse
 from lewa.learners import ALL, WRAPPERS, Lewa, find, make, settings_of
@@ -251,12 +251,11 @@ def test_the_next_process_finds_the_loop_on_disk(run_fresh: Run) -> None:
     assert run_fresh(FOUND, "lewa+tightened").split() == ["0", str(trace.reward[0, -1])]
 
 
-def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
-    player = lewa.Player(make("bandit-lewa+doubling", 3, 1, 0.5), actions=3)
-    action, propensity = player.choose()
-    player.learn(action, propensity, 1.0, 0.5)
+def test_a_chance_that_no_epoch_gives_is_refused() -> None:
+    learner = make("bandit-lewa+doubling", 3, 1, 0.5)
+    state = lewa.functional.start(learner, 3)
     with pytest.raises(ValueError, match="the propensity of the action must lie in"):
-        player.learn(0, 1e-9, 1.0, 0.5)
+        lewa.functional.learn(learner, state, Bandit(0, 1e-9, 1.0, np.array([0.5]), NOTHING, NOTHING))
 
 
 @pytest.mark.compiled

@@ -5,7 +5,7 @@ from dataclasses import is_dataclass
 from functools import cache, partial
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
@@ -21,7 +21,6 @@ from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
 from lewa.learners.exp_bandit_lewa import ExpBanditLewa
 from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.fixed_share_lewa import FixedShareLewa
-from lewa.learners.fractional_kube import FractionalKube
 from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
@@ -35,8 +34,7 @@ from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.paced_hedge import PacedHedge
-from lewa.learners.paced_lints import PacedLinTs
-from lewa.learners.paced_linucb import PacedLinUcb
+from lewa.learners.paced_linear import PacedLinTs, PacedLinUcb
 from lewa.learners.problem import tunings_of
 from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
 from lewa.learners.projections.epoch_project import BanditEpochProject
@@ -104,10 +102,20 @@ ALL: dict[str, type[Learner]] = {
     "paced-lints": PacedLinTs,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
-    "fractional-kube": FractionalKube,
+    "kube@fractional": Kube,
     "bandit-epoch-project": BanditEpochProject,
 }
-# Names of earlier versions, and what to use instead.
+
+
+class Alias(NamedTuple):
+    """A name of earlier versions that still works."""
+
+    name: str  # of this version
+    parameters: dict[str, float]  # what its saved files lack
+
+
+ALIASES = {"fractional-kube": Alias("kube@fractional", {"fractional": 1.0})}
+# Names of earlier versions that work no more, and what to use instead.
 REMOVED = {
     "anytime-ewa": "adahedge",
     "bandit-q": "squarecb-lewa",
@@ -137,6 +145,7 @@ def find(name: str) -> type[Learner]:
         raise TypeError(
             f"the name of a learner must be a string in lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}"
         )
+    name = _current(name)
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
         return WRAPPERS[wrapper].of(find(inside))
@@ -150,6 +159,10 @@ def find(name: str) -> type[Learner]:
         raise ValueError(f"the learner {base} was removed in 0.3.0; use {REMOVED[base]} instead")
     words = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else names()
     raise ValueError(f"unknown learner {name!r}{nearest(name, words)}")
+
+
+def _current(name: str) -> str:
+    return ALIASES[name].name if name in ALIASES else name
 
 
 def _from_outside(name: str) -> type[Learner] | None:
@@ -267,7 +280,7 @@ def _read_arguments(kind: Any) -> Mapping[str, Parameter]:
 
 def _tuning(name: str) -> str:
     """Return the tuning that a name asks for, or nothing if NAME@printed is another rule, which is a separate class."""
-    base, _, tuning = name.partition("@")
+    base, _, tuning = _current(name).partition("@")
     return tuning if tuning and "+" not in name and find(name) is find(base) else ""
 
 
@@ -297,7 +310,6 @@ __all__ = [
     "ExploreThenProject",
     "FixedPenalty",
     "FixedShareLewa",
-    "FractionalKube",
     "GatedPenalty",
     "Governed",
     "HpBanditLewa",

@@ -1,8 +1,8 @@
-"""KUBE: a knapsack of optimistic values that is filled again in each round, until the budget is spent."""
+"""KUBE: a knapsack of optimistic values that is filled again in each round, until the budget is spent; also fractional."""
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from lewa.kernels import (
     CENT,
@@ -13,6 +13,7 @@ from lewa.kernels import (
     some_untried,
     total,
 )
+from lewa.learners.base import Saved, Tuning, check_problem, check_tuning, require
 from lewa.learners.budgeted import Budgeted, BudgetedState
 from lewa.types import Vector
 
@@ -30,23 +31,25 @@ class Kube(Budgeted):
         value_k = rbar_k + sqrt(2 ln t/N_k)
         m       = 0; of the actions with d_k <= B, the one with the largest value_k/d_k gets m_k = floor(B/d_k), and so
                   on with B - m_k d_k for B, until there is none
-        p_t     = m / sum m; while some action was never drawn, those, evenly;
+        p_t     = m / sum m, or, if fractional = 1, the action with the largest value_k/d_k of those with d_k <= B_t;
+                  while some action was never drawn, those, evenly;
                   when nothing is affordable, d_k > B_t for all k, the action with the least d_k
 
     Order: a round counts after it was played. Answers may come late and in any order; the learner does not use their
     propensities. For m constraints d_k and the spending are the largest over the constraints, each in its own units.
 
-    Parameters: T = rounds > 0, the number of rounds of the budget; c0 = floor, each in [0, 1]; a floor of 1 leaves no
-    budget.
+    Parameters: T = rounds > 0, the number of rounds of the budget; fractional = 0, or 1 for a knapsack that may hold a
+    part of an item, and so holds only the densest; c0 = floor, each in [0, 1]; a floor of 1 leaves no budget.
 
     Reading: in the paper the cost of an action is known and constant; here it is replaced by the mean of the observed
     costs. The authors stop when nothing is affordable. Here every round has a play and no action does nothing, so the
     cheapest action is played from then on; it overspends least. Overspending by x is a violation of x: sum_t (c0 - c_t)
     = sum_t (1 - c_t) - T (1 - c0). The authors maximise the reward per cost, not per round, even if the budget is not
     scarce: an action that costs nothing is played for ever. This problem differs from the best fixed play under the
-    floors, so regret may be linear. Ties between densities are resolved in the order of the actions. Details follow the
-    paper from memory. With full information there would be nothing to explore: the knapsack would be filled by plain
-    means.
+    floors, so regret may be linear. Ties between densities are resolved in the order of the actions; in the fractional
+    form they are played uniformly. The fractional form is `kube@fractional`. It is faster, because it looks at every
+    action once per round; the authors report that the other form earns up to 40 % more. Details follow the paper from
+    memory. With full information there would be nothing to explore: the knapsack would be filled by plain means.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -62,15 +65,56 @@ class Kube(Budgeted):
     name: ClassVar = "KUBE"
 
     rounds: float
+    fractional: float
     floor: Vector
+
+    tunings = {
+        "recommended": Tuning(),
+        "fractional": Tuning("Fractional KUBE: the largest optimistic reward per cost.", fixes=("fractional",)),
+    }
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, tuning: str = "recommended") -> Self:
+        """Return the learner with a budget for the horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        tuning
+            The form of the knapsack, by name.
+        """
+        _, T, floor = check_problem(actions, horizon, floor)
+        check_tuning(cls, tuning)
+        return cls(T, float(tuning == "fractional"), floor)
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        fractional = [
+            (cls.tuned(K, T, floor, tuning="fractional"), K) for K, T, floor in ((3, 200, 0.5), (5, 20, (0.4, 0.2)))
+        ]
+        return [*super().examples(), *fractional]
+
+    def check(self) -> None:
+        super().check()
+        require(self.fractional in (0, 1), "fractional must be 0 or 1", fractional=self.fractional)
 
     def play(self, s: BudgetedState, p: Vector) -> None:
         if some_untried(s.book):
             play_least_drawn(s.book, p)
             return
         t, B = total(s.book.drawn) + 1, self.rounds - s.book.used[0]
-        if fill_knapsack(s.book, t, B + CENT, p) == 0:  # p = m / sum m
+        if self.fractional > 0:
+            for k in range(p.size):  # value = rbar + sqrt(2 ln t/N)
+                p[k] = s.book.reward[k] + sqrt(2 * log(t) / s.book.drawn[k])
+            play_densest(s.book, B, p)
+        elif fill_knapsack(s.book, t, B + CENT, p) == 0:  # p = m / sum m
             play_densest(s.book, B, p)  # nothing is affordable: the cheapest
+
+    @classmethod
+    def upgrade(cls, plain: Saved) -> Saved:
+        """Version 1 saved two classes, without `fractional`; see `lewa.learners.ALIASES` for the other one."""
+        return {"fractional": 0.0, **plain}
 
 
 @rule
