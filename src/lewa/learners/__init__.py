@@ -15,7 +15,6 @@ from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
 from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.base import Learner
-from lewa.learners.epsilon_first import EpsilonFirst
 from lewa.learners.ewa import Ewa
 from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
 from lewa.learners.exp_bandit_lewa import ExpBanditLewa
@@ -24,7 +23,6 @@ from lewa.learners.fixed_share_lewa import FixedShareLewa
 from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
-from lewa.learners.kube import Kube
 from lewa.learners.late_bandit_lewa import LateBanditLewa
 from lewa.learners.late_lewa import LateLewa
 from lewa.learners.late_lewa_ix import LateLewaIx
@@ -34,7 +32,6 @@ from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.paced_hedge import PacedHedge
-from lewa.learners.paced_linear import PacedLinTs, PacedLinUcb
 from lewa.learners.problem import tunings_of
 from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
 from lewa.learners.projections.epoch_project import BanditEpochProject
@@ -42,6 +39,8 @@ from lewa.learners.projections.explore_then_project import BanditExploreThenProj
 from lewa.learners.projections.op_ewa import AnytimeOpEwa, OpEwa
 from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
+from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
+from lewa.learners.rivals.paced_linear import PacedLinTs, PacedLinUcb
 from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty
 from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedge, Ucb1
 from lewa.learners.squarecb_lewa import SquareCbLewa

@@ -19,10 +19,10 @@ from lewa.kernels import (
 )
 from lewa.kernels.first_state import first_state
 from lewa.learners.base import Learner
-from lewa.learners.parameters import Positive, Step
+from lewa.learners.parameters import Flag, Positive, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.learners.projections.bandit_op_ewa import ix_step
-from lewa.learners.projections.explore_then_project import BanditExploreThenProjectState, Optimism
+from lewa.learners.projections.explore_then_project import BanditExploreThenProjectState
 from lewa.theory import rivals
 from lewa.theory.theorems import Theorems
 from lewa.types import Vector
@@ -76,7 +76,7 @@ class BanditEpochProject(Learner):
 
     eta: Step
     level: Positive
-    optimism: Optimism
+    optimism: Flag
     floor: Vector
 
     keeps_shares = False

@@ -26,7 +26,7 @@ from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
 from lewa.learners.base import Learner
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import Law, Positive, Step
+from lewa.learners.parameters import Flag, Law, Positive, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.op_ewa import OpEwaState
@@ -40,13 +40,7 @@ def check_explore(name: str, explore: float) -> None:
     require(explore >= 1 and explore % 1 == 0, f"{name} must be an integer of at least 1", **{name: explore})
 
 
-def check_optimism(name: str, optimism: float) -> None:
-    """Check whether the estimate is relaxed by its radius."""
-    require(optimism in (0, 1), f"{name} must be 0 or 1", **{name: optimism})
-
-
 Explored: TypeAlias = Annotated[float, Law(check_explore)]  # rounds
-Optimism: TypeAlias = Annotated[float, Law(check_optimism)]  # 0 or 1
 
 
 class BanditExploreThenProjectState(NamedTuple):
@@ -117,7 +111,7 @@ class ExploreThenProject(Learner):
     eta: Step
     explore: Explored
     radius: Positive
-    optimism: Optimism
+    optimism: Flag
     floor: Vector
 
     tunings = {"recommended": steps}
@@ -191,7 +185,7 @@ class BanditExploreThenProject(Learner):
     eta: Step
     explore: Explored
     level: Positive
-    optimism: Optimism
+    optimism: Flag
     floor: Vector
 
     keeps_shares = False

@@ -28,8 +28,7 @@ from lewa.kernels import (
 from lewa.kernels.roles import Axes, Counts, MeanRewards, OfActions, Scratch
 from lewa.learners.base import ENTRY, Learner
 from lewa.learners.ewa import EwaState
-from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import Positive, Share, Step
+from lewa.learners.parameters import Positive, Share, ShareOrAll, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
 from lewa.theory.theorems import Theorems
@@ -194,14 +193,11 @@ class Exp3(Learner):
     Comput. 32, 2002, theorem 3.1 and corollary 3.2.
     """
 
-    gamma: float
+    gamma: ShareOrAll
     floor: Vector
 
     tunings = {"recommended": exp3_step}
     theorems = Theorems(rivals.exp3)
-
-    def check(self) -> None:
-        require(0 < self.gamma <= 1, "gamma must lie in (0, 1]", gamma=self.gamma)
 
     def play(self, s: EwaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K

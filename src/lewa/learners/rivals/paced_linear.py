@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from lewa.kernels import (
     add_features,
     add_target,
     chances_to_be_largest,
-    comparable,
     no_ridge,
     pace_by_average,
     play_largest,
@@ -20,21 +19,20 @@ from lewa.kernels import (
     rule,
     whiten,
 )
-from lewa.kernels.roles import Available, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
+from lewa.kernels.first_state import first_state
+from lewa.kernels.roles import Available, Axes, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
 from lewa.learners.base import Learner
-from lewa.learners.expectations import rewards_per_action
-from lewa.learners.parameter_checks import check_positive, check_problem, require
-from lewa.learners.parameters import ExpectedCosts
+from lewa.learners.expectations import check_known, expected_values
+from lewa.learners.parameter_checks import require
+from lewa.learners.parameters import ExpectedCosts, Positive, ShareOrAll, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, none
-from lewa.theory.setting import Setting
+from lewa.theory.theorems import no_theorem
 from lewa.types import Matrix, Vector
-from lewa.validation import as_count, in_unit
 
 ALPHA, STEP, SHARE = 0.5, 0.05, 0.02  # of the width, of the price, and of a round in the moving average
 
 
-@comparable
 class PacedLinearState(NamedTuple):
     drawn: Counts  # (K,)    n, the answers of each action
     multiplier: Multiplier  # (m,)    lambda
@@ -43,80 +41,47 @@ class PacedLinearState(NamedTuple):
     available: Available  # (K,)    1, or 0 for an action that cannot be drawn now
     features: Features  # (d,)    x, of the round at hand
     ridge: Ridge  # of the reward, less its prior
-    scores: Scratch[Matrix]  # (2, K)  of each action at the features at hand, and their spread: room for `play`
+    scores: Scratch[Annotated[Matrix, Axes((2, "K"))]]  # (2, K)  of each action in this context, and their spread
+
+
+def usual(q: Problem, means: object = None, rewards: object = None, features: int = 1) -> Parameters:
+    """alpha = 0.5, step = 0.05, share = 0.02, rho = 1; an unknown reward has the prior 0, an unknown cost the limit."""
+    prior = expected_values(q.floor, q.K, means, 0.0 if rewards is None else rewards)
+    return {"alpha": ALPHA, "step": STEP, "share": SHARE, "prior": prior, "ridge": np.ones(features)}
 
 
 @dataclass(frozen=True)
 class PacedLinear(Learner):
     """A learner that takes the action with the largest priced score, and moves its prices by a moving average of costs."""
 
-    name: ClassVar[str]  # for a guarantee's source
     unbounded = True
     weighs_propensities = False
     reads_play = False
+    keeps_shares = False
 
-    alpha: float
-    step: float
-    share: float
+    alpha: Positive
+    step: Step
+    share: ShareOrAll
     prior: ExpectedCosts
     ridge: Vector
     floor: Vector
 
-    keeps_shares = False
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        means: object = None,
-        rewards: object = None,
-        features: int = 1,
-    ) -> Self:
-        """Return the learner with alpha = 0.5, step = 0.05, share = 0.02, rho = 1.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        means, rewards
-            (m, K) and (K,) The expected constraints and rewards, if they are known. Known values are the prior.
-        features
-            d, the number of features of a context.
-        """
-        prior, c0 = expectations(actions, horizon, floor, rewards, means)
-        return cls(ALPHA, STEP, SHARE, prior, np.ones(as_count("features", features)), c0)
+    tunings = {"recommended": usual}
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), features=4), 3)]
 
     def check(self) -> None:
-        check_positive(alpha=self.alpha, step=self.step)
-        require(0 < self.share <= 1, "share must lie in (0, 1]", share=self.share)
-        rows = self.prior.ndim == 2 and self.prior.shape[0] == 1 + self.floor.size
-        require(
-            rows and bool((np.isfinite(self.prior) & (self.prior >= 0)).all()),
-            f"the prior must be {1 + self.floor.size} rows of numbers of at least 0, the reward and a cost per constraint",
-            prior=self.prior.tolist(),
-        )
+        check_known(self.prior, self.floor)
+        require(self.prior.shape[1] > 0, "the prior must have one column per action", prior=self.prior.shape)
         fine = self.ridge.ndim == 1 and self.ridge.size > 0 and (np.isfinite(self.ridge) & (self.ridge > 0)).all()
         require(bool(fine), "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
 
     def start(self, actions: int) -> PacedLinearState:
         K, m = self.sizes(actions)
-        require(self.prior.shape[1] == K, "the prior must have one column per action", actions=K, prior=self.prior.shape)
-        return PacedLinearState(
-            drawn=np.zeros(K),
-            multiplier=np.zeros(m),
-            spent=1 - self.floor,
-            cost=np.zeros((m, K)),
-            available=np.ones(K),
-            features=np.eye(1, self.ridge.size)[0],  # nothing but the constant
-            ridge=no_ridge(self.ridge, 1, K),
-            scores=np.zeros((2, K)),
-        )
+        features, ridge = np.eye(1, self.ridge.size)[0], no_ridge(self.ridge, 1, K)  # nothing but the constant
+        return first_state(PacedLinearState, K, m, spent=1 - self.floor, features=features, ridge=ridge)
 
     def learn(self, s: PacedLinearState, seen: Bandit) -> None:
         i = seen.action
@@ -127,20 +92,6 @@ class PacedLinear(Learner):
             z = 1 - seen.constraints[j]
             s.cost[j, i] += z
             pace_by_average(s.multiplier, s.spent, j, 1 - self.floor[j], z, self.step, self.share)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return (none(self.name, rivals.PACED_LINEAR),)
-
-
-def expectations(
-    actions: int, horizon: int, floor: object, rewards: object = None, means: object = None
-) -> tuple[Matrix, Vector]:
-    """Return the prior and the floor, for `tuned`: 0 for a reward and the limit for a cost, unless they are given."""
-    K, _, c0 = check_problem(actions, horizon, floor, means)
-    prior = np.zeros((1 + c0.size, K))
-    prior[0] = 0.0 if rewards is None else rewards_per_action(rewards, K)
-    prior[1:] = (1 - c0)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
-    return prior, c0
 
 
 @rule
@@ -189,7 +140,7 @@ class PacedLinUcb(PacedLinear):
     recommendation, WWW 2010; with a budget pacer, the package `paretobandit`.
     """
 
-    name: ClassVar = "LinUCB with dual pacing"
+    theorems = no_theorem("LinUCB with dual pacing", rivals.PACED_LINEAR)
 
     def play(self, s: PacedLinearState, p: Vector) -> None:
         score(s, self.prior, self.alpha)
@@ -228,7 +179,7 @@ class PacedLinTs(PacedLinear):
     Reference: S. Agrawal, N. Goyal, Thompson sampling for contextual bandits with linear payoffs, ICML 2013.
     """
 
-    name: ClassVar = "LinTS with dual pacing"
+    theorems = no_theorem("LinTS with dual pacing", rivals.PACED_LINEAR)
 
     def play(self, s: PacedLinearState, p: Vector) -> None:
         score(s, self.prior, self.alpha)
