@@ -24,7 +24,7 @@ from lewa.learners.parameter_checks import (
 from lewa.types import Vector
 from lewa.validation import as_count, as_real, nearest
 
-Parameters: TypeAlias = Mapping[str, Any]  # by name, without the floor
+Parameters: TypeAlias = Mapping[str, object]  # by name, without the floor
 Tune: TypeAlias = Callable[..., Parameters]
 
 

@@ -29,12 +29,12 @@ class BudgetedState(NamedTuple):
 
 
 def whole_knapsack(q: Problem) -> Parameters:
-    """rounds = T; the knapsack is filled with whole items."""
+    """Fill the knapsack with whole items; rounds = T."""
     return {"rounds": q.T, "fractional": 0.0}
 
 
 def fractional_knapsack(q: Problem) -> Parameters:
-    """rounds = T; the knapsack is filled with parts of items."""
+    """Fill the knapsack with parts of items; rounds = T."""
     return {"rounds": q.T, "fractional": 1.0}
 
 

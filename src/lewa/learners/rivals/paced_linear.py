@@ -29,6 +29,7 @@ from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
 from lewa.theory.theorems import no_theorem
 from lewa.types import Matrix, Vector
+from lewa.validation import as_count
 
 ALPHA, STEP, SHARE = 0.5, 0.05, 0.02  # of the width, of the price, and of a round in the moving average
 
@@ -47,7 +48,7 @@ class PacedLinearState(NamedTuple):
 def usual(q: Problem, means: object = None, rewards: object = None, features: int = 1) -> Parameters:
     """alpha = 0.5, step = 0.05, share = 0.02, rho = 1; an unknown reward has the prior 0, an unknown cost the limit."""
     prior = expected_values(q.floor, q.K, means, 0.0 if rewards is None else rewards)
-    return {"alpha": ALPHA, "step": STEP, "share": SHARE, "prior": prior, "ridge": np.ones(features)}
+    return {"alpha": ALPHA, "step": STEP, "share": SHARE, "prior": prior, "ridge": np.ones(as_count("features", features))}
 
 
 @dataclass(frozen=True)
