@@ -197,7 +197,7 @@ def test_the_figure_of_the_architecture_has_these_imports() -> None:
 
 
 def test_learners_never_draw_random_numbers() -> None:
-    for file in (ROOT / "learners").glob("*.py"):
+    for file in (ROOT / "learners").rglob("*.py"):
         nodes = nodes_of(file.read_text())
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}

@@ -12,46 +12,39 @@ from lewa.kernels import field_types, state_type
 from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
-from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.anytime_op_ewa import AnytimeOpEwa
 from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
 from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
-from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.bandit_op_ewa import BanditOpEwa
 from lewa.learners.bandit_safe_mixing import BanditSafeMixing
 from lewa.learners.base import Learner
+from lewa.learners.contexts.lewa_policies import LewaPolicies
 from lewa.learners.doubling import Doubling
 from lewa.learners.epsilon_first import EpsilonFirst
-from lewa.learners.ewa import Ewa
 from lewa.learners.exp3 import Exp3
 from lewa.learners.exp3_p import Exp3P
 from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
-from lewa.learners.exp_bandit_lewa import ExpBanditLewa
-from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
-from lewa.learners.fixed_share_lewa import FixedShareLewa
 from lewa.learners.fractional_kube import FractionalKube
 from lewa.learners.gated_penalty import GatedPenalty
 from lewa.learners.governed import Governed
-from lewa.learners.hp_bandit_lewa import HpBanditLewa
-from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
-from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
 from lewa.learners.late_bandit_lewa import LateBanditLewa
-from lewa.learners.late_lewa import LateLewa
 from lewa.learners.late_lewa_ix import LateLewaIx
 from lewa.learners.late_loss_bandit_lewa import LateLossBanditLewa
-from lewa.learners.lewa import Lewa
-from lewa.learners.lewa_policies import LewaPolicies
-from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
 from lewa.learners.paced_lints import PacedLinTs
 from lewa.learners.paced_linucb import PacedLinUcb
+from lewa.learners.paper.bandit_lewa import BanditLewa
+from lewa.learners.paper.ewa import Ewa
+from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
+from lewa.learners.paper.hp_lewa import HpLewa
+from lewa.learners.paper.lewa import Lewa
 from lewa.learners.problem import tunings_of
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
@@ -60,6 +53,11 @@ from lewa.learners.thompson_lp import ThompsonLp
 from lewa.learners.tightened import Tightened
 from lewa.learners.ucb1 import Ucb1
 from lewa.learners.ucb_lp import UcbLp
+from lewa.learners.variants.anytime_lewa import AnytimeLewa
+from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
+from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
+from lewa.learners.variants.late_lewa import LateLewa
+from lewa.learners.variants.lewa_ucb import LewaUcb
 from lewa.learners.wrapper import Wrapper
 from lewa.plugins import LEARNERS, announced, find_class
 from lewa.validation import nearest, short_repr

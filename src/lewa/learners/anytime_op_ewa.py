@@ -22,10 +22,10 @@ from lewa.kernels import (
     update_means,
 )
 from lewa.kernels.roles import Clock, Least, Lines, Multiplier
-from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.base import Learner
 from lewa.learners.op_ewa import check_bonus, check_corruption
 from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting

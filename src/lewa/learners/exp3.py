@@ -7,7 +7,7 @@ from typing import Self
 from lewa.feedback import Bandit
 from lewa.kernels import draw, grow_one, mix, ones
 from lewa.learners.base import Learner
-from lewa.learners.ewa import EwaState
+from lewa.learners.paper.ewa import EwaState
 from lewa.learners.parameter_checks import check_problem, log_actions, require
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee

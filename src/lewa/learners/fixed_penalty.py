@@ -5,7 +5,7 @@ from typing import Self
 
 from lewa.feedback import Full
 from lewa.kernels import grow_priced, normalize, ones
-from lewa.learners.ewa import EwaState
+from lewa.learners.paper.ewa import EwaState
 from lewa.learners.penalty import PenaltyLearner
 from lewa.theory.guarantees import Guarantee, none, one_action
 from lewa.theory.setting import Setting

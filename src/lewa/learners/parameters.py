@@ -12,7 +12,7 @@ import numpy as np
 
 from lewa.kernels import annotated_types
 from lewa.kernels.roles import Rescaling
-from lewa.learners.parameter_checks import check_positive, check_share, require
+from lewa.learners.parameter_checks import check_count, check_positive, check_share, require
 from lewa.types import Matrix, Vector
 
 NO_ACTION = -1.0  # in place of the index of an action
@@ -43,6 +43,7 @@ class Law(NamedTuple):
 
 Step: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]  # positive
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
+Count: TypeAlias = Annotated[float, Law(check_count)]  # a whole number of at least 0
 
 
 class NewAction(NamedTuple):
