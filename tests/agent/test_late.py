@@ -479,7 +479,7 @@ def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something(
         assert proved[0][1] <= violation * T  # type: ignore[operator]
         assert proved[1] in ((None, None), (T, pytest.approx(proved[1][1])))
         assert kind.tuned(3, T, FLOOR, delay=0) == kind.tuned(3, T, FLOOR)
-    with pytest.raises(ValueError, match="delay cannot be combined with b"):
+    with pytest.raises(ValueError, match="b cannot be combined with epsilon or delay"):
         Lewa.tuned(3, T, FLOOR, delay=d, b=0.6)
 
 
