@@ -14,7 +14,7 @@ from tests.theorems.test_late_ix import World, check_certificates, play, worlds
 from lewa import Setting
 from lewa.feedback import Bandit
 from lewa.learners import LateLewaIx, LateLossBanditLewa
-from lewa.learners.late_loss_bandit_lewa import LateLossState
+from lewa.learners.variants.loss_rule import LateLossState
 from lewa.theory.delayed import no_later
 from lewa.theory.delayed_dual import eager_steps
 from lewa.theory.setting import Delays

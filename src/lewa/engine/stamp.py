@@ -7,6 +7,8 @@ from typing import get_type_hints
 
 import numpy as np
 
+from lewa.kernels.packing import RULE
+
 UNSAVED = "unsaved"  # the stamp of a class typed at a prompt, which no other process will find again
 ROOT = Path(__file__).parent.parent
 SOURCES = b"".join(
@@ -40,7 +42,7 @@ def stamp_of(learner: type) -> str:
         elif isinstance(thing, type) and hasattr(thing, "_fields"):
             modules.add(thing.__module__)
             digest.update(repr(thing._fields).encode())
-            for name in ("start", "play", "choose", "charge", "release", "learn", "inside"):
+            for name in RULE:
                 follow(getattr(thing, name, None))
             for kind in get_type_hints(thing).values():
                 follow(kind)

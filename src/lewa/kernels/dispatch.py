@@ -8,6 +8,7 @@ from numba.extending import overload
 
 from lewa.feedback import Bandit, Full
 from lewa.kernels.jit import INLINE
+from lewa.kernels.packing import RULE
 from lewa.types import Matrix, Vector
 
 
@@ -89,3 +90,15 @@ def _rows(tables: Sized, e: object) -> Callable[..., object]:
             lambda tables, e: (tables[0][e], tables[1][e], tables[2][e], tables[3][e]),
         )[len(tables)]
     return lambda tables, e: rows(tables[:4], e) + rows(tables[4:], e)
+
+
+def method(name: str) -> Callable[..., float]:
+    """Return a function that calls a further method of a rule; compiled code finds it by the learner's type."""
+
+    def call(self: Any, *arguments: object) -> Any:
+        return getattr(self, name)(*arguments)
+
+    call.__name__ = call.__qualname__ = name
+    RULE.append(name)
+    overload(call, jit_options=INLINE, strict=False)(lambda self, *arguments: getattr(self.instance_class, name))
+    return call

@@ -26,17 +26,8 @@ types: Any = numba_types
 _extending: Any = extending
 T = TypeVar("T")
 
-RULE = (
-    "start",
-    "play",
-    "choose",
-    "charge",
-    "release",
-    "learn",
-    "inside",
-    "State",
-    "feedback",
-)  # what a compiled form has of its learner
+# What a compiled form has of its learner; `dispatch.method` adds to it.
+RULE = ["start", "play", "choose", "charge", "release", "learn", "inside", "State", "feedback"]
 
 
 def compiled_form(learner: type) -> Any:

@@ -9,16 +9,10 @@ from typing import Any, NamedTuple
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
-from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
-from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
 from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
 from lewa.learners.base import Learner
+from lewa.learners.contexts.exp4_lewa import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx
 from lewa.learners.contexts.lewa_policies import LewaPolicies
-from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
-from lewa.learners.late_bandit_lewa import LateBanditLewa
-from lewa.learners.late_lewa_ix import LateLewaIx
-from lewa.learners.late_loss_bandit_lewa import LateLossBanditLewa
-from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.paper.bandit_lewa import BanditLewa
 from lewa.learners.paper.ewa import Ewa
 from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
@@ -43,7 +37,9 @@ from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
 from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
 from lewa.learners.variants.late_lewa import LateLewa
+from lewa.learners.variants.late_loss_lewa import LateBanditLewa, LateLewaIx, LateLossBanditLewa
 from lewa.learners.variants.lewa_ucb import LewaUcb
+from lewa.learners.variants.loss_lewa import AnytimeBanditLewa, LewaIx, LossBanditLewa
 from lewa.learners.wrappers.doubling import Doubling
 from lewa.learners.wrappers.governed import Governed
 from lewa.learners.wrappers.tightened import Tightened
