@@ -31,7 +31,7 @@ from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
-from lewa.learners.paced_hedge import PacedHedge
+from lewa.learners.practical.paced_hedge import PacedHedge
 from lewa.learners.problem import tunings_of
 from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
 from lewa.learners.projections.epoch_project import BanditEpochProject

@@ -1,5 +1,6 @@
 """LEWA: exponential weights with a Lagrange multiplier (box 1 of the paper)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
@@ -40,7 +41,7 @@ def recommended_steps(q: Problem, b: float | None = None, epsilon: float | None 
     return {"eta": eta, "delta": q.m * eta / 2, "mu": min(q.T ** (b - 1) / sqrt(q.m), 2 / (q.m * eta))}
 
 
-def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> Parameters:
+def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> Mapping[str, float]:
     """Return the steps for answers that are up to `delay` decisions late.
 
     A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With

@@ -48,6 +48,6 @@ class Theorems(NamedTuple):
         return (*proved, *expected, *(item for item in probable if item.regret is None))
 
 
-def no_theorem(source: str, reason: str) -> Theorems:
-    """Return that nothing is proved about a learner, with the reason."""
+def nothing_proved(source: str, reason: str) -> Theorems:
+    """Return the theorems of a learner of which nothing is proved, with the reason."""
     return Theorems(lambda *problem: (none(source, reason),))

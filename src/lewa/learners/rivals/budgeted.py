@@ -20,7 +20,7 @@ from lewa.learners.base import Learner, Saved
 from lewa.learners.parameters import Flag, Positive, Share
 from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import rivals
-from lewa.theory.theorems import no_theorem
+from lewa.theory.theorems import nothing_proved
 from lewa.types import Vector
 
 
@@ -109,7 +109,7 @@ class Kube(Budgeted):
             fractional_knapsack, "Fractional KUBE: the largest optimistic reward per cost.", fixes=("fractional",)
         ),
     }
-    theorems = no_theorem("KUBE", rivals.BUDGETED)
+    theorems = nothing_proved("KUBE", rivals.BUDGETED)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -180,7 +180,7 @@ class EpsilonFirst(Budgeted):
     floor: Vector
 
     tunings = {"recommended": explore_first}
-    theorems = no_theorem("Epsilon-first", rivals.BUDGETED)
+    theorems = nothing_proved("Epsilon-first", rivals.BUDGETED)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:

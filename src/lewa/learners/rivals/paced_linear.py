@@ -27,7 +27,7 @@ from lewa.learners.parameter_checks import require
 from lewa.learners.parameters import ExpectedCosts, Positive, ShareOrAll, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
-from lewa.theory.theorems import no_theorem
+from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
 from lewa.validation import as_count
 
@@ -141,7 +141,7 @@ class PacedLinUcb(PacedLinear):
     recommendation, WWW 2010; with a budget pacer, the package `paretobandit`.
     """
 
-    theorems = no_theorem("LinUCB with dual pacing", rivals.PACED_LINEAR)
+    theorems = nothing_proved("LinUCB with dual pacing", rivals.PACED_LINEAR)
 
     def play(self, s: PacedLinearState, p: Vector) -> None:
         score(s, self.prior, self.alpha)
@@ -180,7 +180,7 @@ class PacedLinTs(PacedLinear):
     Reference: S. Agrawal, N. Goyal, Thompson sampling for contextual bandits with linear payoffs, ICML 2013.
     """
 
-    theorems = no_theorem("LinTS with dual pacing", rivals.PACED_LINEAR)
+    theorems = nothing_proved("LinTS with dual pacing", rivals.PACED_LINEAR)
 
     def play(self, s: PacedLinearState, p: Vector) -> None:
         score(s, self.prior, self.alpha)
