@@ -70,13 +70,13 @@ class Tuning(NamedTuple):
     fixes: tuple[str, ...] = ()  # the parameters that nothing may replace
 
     @property
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         """The settings that the tuning takes, with their defaults."""
         return _settings(self.parameters)
 
 
 @cache
-def _settings(tune: Tune) -> dict[str, Any]:
+def _settings(tune: Tune) -> dict[str, object]:
     return {setting.name: setting.default for setting in list(signature(tune).parameters.values())[1:]}
 
 
@@ -142,7 +142,7 @@ SIZES = ("actions", "horizon", "floor")
 
 
 def tuned_parameters(
-    name: str, tunings: Mapping[str, Tuning], fields: tuple[str, ...], sizes: tuple[Any, Any, object], chosen: dict[str, Any]
+    name: str, tunings: Mapping[str, Tuning], fields: tuple[str, ...], sizes: tuple[Any, Any, object], chosen: dict[str, object]
 ) -> dict[str, object]:
     """Return the parameters of a learner for a problem, the floor among them.
 
@@ -181,7 +181,7 @@ def checked_tuning(tunings: Mapping[str, Tuning], tuning: object) -> str:
 
 def tuned_signature(tunings: Mapping[str, Tuning], fields: tuple[str, ...]) -> Signature:
     """Return the signature of `tuned`: the sizes, the settings of all tunings, and the parameters that may be replaced."""
-    settings: dict[str, Any] = {"tuning": next(iter(tunings))} if len(tunings) > 1 else {}
+    settings: dict[str, object] = {"tuning": next(iter(tunings))} if len(tunings) > 1 else {}
     for tuning in tunings.values():
         settings = {**settings, **{key: default for key, default in tuning.settings.items() if key not in settings}}
     settings = {**settings, **{key: None for key in ("means", *fields) if key not in settings and key != "floor"}}
