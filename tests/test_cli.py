@@ -505,7 +505,7 @@ def test_an_infeasible_floor_is_played_with_a_warning(lewa_: Any) -> None:
 
 
 def test_check_runs_the_laws_on_a_learner_of_yours(lewa_: Any) -> None:
-    status, printed, _ = lewa_("check", "lewa.learners.lewa:Lewa")
+    status, printed, _ = lewa_("check", "lewa.learners.paper.lewa:Lewa")
     assert status == 0
     assert "0 failed" in printed
 
@@ -538,7 +538,7 @@ def test_check_says_each_failure_once_and_as_it_is(lewa_: Any, tmp_path: Path, m
     results = [checks.Result("a_law", f"example {n}", "it is array([nan, nan])") for n in (1, 2, 3)]
     results += [checks.Result("another", "example 1", "")] * 4
     monkeypatch.setattr(checks, "check", lambda kind: results)
-    status, printed, _ = lewa_("check", "lewa.learners.lewa:Lewa")
+    status, printed, _ = lewa_("check", "lewa.learners.paper.lewa:Lewa")
     assert status == 1
     assert printed.splitlines() == [
         "FAIL a_law (example 1; and 2 other examples): it is array([nan, nan])",

@@ -16,7 +16,7 @@ from lewa.feedback import Bandit
 from lewa.games import Game
 from lewa.kernels import DICE, dual_step, keys, lift, priced_loss, shrink_one
 from lewa.learners import LossBanditLewa
-from lewa.learners.lewa import LewaState
+from lewa.learners.paper.lewa import LewaState
 from lewa.measures import best_fixed_play
 from lewa.types import Vector
 from tools.data import head, line, percent, sets, small

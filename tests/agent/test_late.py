@@ -397,7 +397,7 @@ def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_
     assert lost.status().guarantees[1].regret == pytest.approx(before + 1, abs=0.5)
 
 
-def test_after_a_shift_no_theorem_is_printed_that_assumes_a_fixed_mean() -> None:
+def test_after_a_shift_nothing_proved_is_printed_that_assumes_a_fixed_mean() -> None:
     def shifted(learner: str, quantity: str, vector: bool) -> Any:
         agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=2000, seed=0)
         answer_late(agent, 1000, 0, vector)
@@ -479,7 +479,7 @@ def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something(
         assert proved[0][1] <= violation * T  # type: ignore[operator]
         assert proved[1] in ((None, None), (T, pytest.approx(proved[1][1])))
         assert kind.tuned(3, T, FLOOR, delay=0) == kind.tuned(3, T, FLOOR)
-    with pytest.raises(ValueError, match="delay cannot be combined with b"):
+    with pytest.raises(ValueError, match="b cannot be combined with epsilon or delay"):
         Lewa.tuned(3, T, FLOOR, delay=d, b=0.6)
 
 

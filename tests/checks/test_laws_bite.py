@@ -16,8 +16,8 @@ from lewa.feedback import Bandit, Full
 from lewa.games import Bernoulli, Table
 from lewa.kernels import dot, draw, grow, grow_one, grow_priced, normalize, ones, positive
 from lewa.learners import BanditLewa, Ewa, Lewa
-from lewa.learners.ewa import EwaState
-from lewa.learners.lewa import LewaState
+from lewa.learners.paper.ewa import EwaState
+from lewa.learners.paper.lewa import LewaState
 from lewa.theory.guarantees import PATHWISE, Guarantee, none
 from lewa.theory.setting import Setting
 from lewa.types import Indices, Matrix, Vector, Words

@@ -11,26 +11,19 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
-from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
-from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.base import Learner
-from lewa.learners.ewa import Ewa
+from lewa.learners.contexts.lewa_policies import LewaPolicies
 from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
-from lewa.learners.exp_bandit_lewa import ExpBanditLewa
-from lewa.learners.exp_lewa import ExpLewa
-from lewa.learners.fixed_share_lewa import FixedShareLewa
-from lewa.learners.hp_bandit_lewa import HpBanditLewa
-from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
-from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.late_bandit_lewa import LateBanditLewa
-from lewa.learners.late_lewa import LateLewa
 from lewa.learners.late_lewa_ix import LateLewaIx
 from lewa.learners.late_loss_bandit_lewa import LateLossBanditLewa
-from lewa.learners.lewa import Lewa
-from lewa.learners.lewa_policies import LewaPolicies
-from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
+from lewa.learners.paper.bandit_lewa import BanditLewa
+from lewa.learners.paper.ewa import Ewa
+from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
+from lewa.learners.paper.hp_lewa import HpLewa
+from lewa.learners.paper.lewa import Lewa
 from lewa.learners.practical.paced_hedge import PacedHedge
 from lewa.learners.problem import tunings_of
 from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
@@ -46,6 +39,11 @@ from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedg
 from lewa.learners.squarecb_lewa import SquareCbLewa
 from lewa.learners.thompson_lp import ThompsonLp
 from lewa.learners.ucb_lp import UcbLp
+from lewa.learners.variants.anytime_lewa import AnytimeLewa
+from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
+from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
+from lewa.learners.variants.late_lewa import LateLewa
+from lewa.learners.variants.lewa_ucb import LewaUcb
 from lewa.learners.wrappers.doubling import Doubling
 from lewa.learners.wrappers.governed import Governed
 from lewa.learners.wrappers.tightened import Tightened

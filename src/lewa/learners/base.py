@@ -179,7 +179,7 @@ class Learner:
     @property
     def parent(self) -> "Learner | None":
         """The learner that this one equals if every floor is 0: EWA, for full information and a step; else None."""
-        from lewa.learners.ewa import Ewa  # which is a learner itself, and imports this file
+        from lewa.learners.paper.ewa import Ewa  # which is a learner itself, and imports this file
 
         if feedback_kind(type(self)) != "full" or field_types(type(self)).get("eta") is not float:
             return None

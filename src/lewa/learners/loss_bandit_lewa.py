@@ -6,7 +6,7 @@ from math import log, sqrt
 from lewa.feedback import Bandit
 from lewa.kernels import draw, dual_step, ix_loss, normalize, priced_loss, shrink_one, total
 from lewa.learners.base import PrimalDual
-from lewa.learners.lewa import LewaState, with_entropy
+from lewa.learners.paper.lewa import LewaState, with_entropy
 from lewa.learners.parameters import Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import bandit, delayed

@@ -76,6 +76,12 @@ def check_flag(name: str, value: float) -> None:
     require(as_real(name, value) in (0, 1), f"{name} must be 0 or 1", **{name: value})
 
 
+def check_count(name: str, value: float) -> None:
+    """Check that a number is whole and at least 0."""
+    whole = 0 <= value <= LARGEST_WHOLE and value == int(value)
+    require(whole, f"{name} must be a whole number of at least 0", **{name: value})
+
+
 def check_gamma(gamma: float) -> None:
     """Check the share of uniform exploration."""
     check_share("gamma", gamma)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lewa.kernels import annotated_types
 from lewa.kernels.roles import Rescaling
-from lewa.learners.parameter_checks import check_flag, check_positive, check_share, check_share_or_all, require
+from lewa.learners.parameter_checks import check_count, check_flag, check_positive, check_share, check_share_or_all, require
 from lewa.types import Matrix, Vector
 
 NO_ACTION = -1.0  # in place of the index of an action
@@ -46,6 +46,7 @@ Step: TypeAlias = Positive  # of an update
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
 ShareOrAll: TypeAlias = Annotated[float, Law(check_share_or_all)]  # in (0, 1]
 Flag: TypeAlias = Annotated[float, Law(check_flag)]  # 0 or 1
+Count: TypeAlias = Annotated[float, Law(check_count)]  # a whole number of at least 0
 
 
 class NewAction(NamedTuple):

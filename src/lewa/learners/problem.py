@@ -89,7 +89,7 @@ class TuningSetting(NamedTuple):
     """A setting of tunings: what it is, and its check."""
 
     about: str
-    check: Callable[[Any], object] | None = None
+    check: Callable[..., object] | None = None
 
 
 def _whole(name: str) -> Callable[[object], object]:
@@ -142,7 +142,11 @@ SIZES = ("actions", "horizon", "floor")
 
 
 def tuned_parameters(
-    name: str, tunings: Mapping[str, Tuning], fields: tuple[str, ...], sizes: tuple[Any, Any, object], chosen: dict[str, object]
+    name: str,
+    tunings: Mapping[str, Tuning],
+    fields: tuple[str, ...],
+    sizes: tuple[Any, Any, object],
+    chosen: dict[str, object],
 ) -> dict[str, object]:
     """Return the parameters of a learner for a problem, the floor among them.
 

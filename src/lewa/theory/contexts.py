@@ -138,9 +138,7 @@ def exp4_lewa_ix(
     return conclude(Bound(B, V), T, floor, PROBABLE, source, world, setting.epsilon), *expected
 
 
-def lewa_policies(
-    learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def lewa_policies(learner: parameters.Policies, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Return the bounds of Theorem 1 with N for K; expected bounds are for a mixture that is fixed in advance.
 
     The reason is that a context is noise which all policies share. Constraints that are the same in every round vary for
@@ -156,7 +154,7 @@ def lewa_policies(
     names = {FEASIBLE: POLICIES, MEAN: POLICY_MEANS, OBLIVIOUS: IN_ADVANCE}
     return tuple(
         each._replace(assumptions=tuple(names.get(text, text) for text in each.assumptions))
-        for each in paper.lewa(learner, policies, rounds, question, source)
+        for each in paper.lewa(learner, actions + int(learner.policies), rounds, question, source)
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.theory import paper, parameters
+from lewa.theory import delayed, delayed_probable, paper, parameters
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED_INSIDE,
@@ -23,7 +23,7 @@ from lewa.theory.guarantees import (
     steady,
     with_share,
 )
-from lewa.theory.setting import Setting
+from lewa.theory.setting import Delays, Setting, Start
 
 NAME = "Fixed-share LEWA"
 SLATER = f"{NAME}, Slater"
@@ -81,6 +81,25 @@ def fixed_share_lewa(
         sharper = conclude(Bound(regret, inside), T, floor, EXPECTED_INSIDE, SLATER + with_f, world)
     first = sharper.violation is not None and sum(sharper.violation) <= sum(ordinary[0].violation or (inf,))
     return (sharper, *ordinary) if first else (*ordinary, sharper)
+
+
+def late(learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays) -> tuple[Guarantee, ...]:
+    """Return Th1 of late answers for fixed share."""
+    return delayed.lewa(learner, actions, rounds, delays, None, NAME, learner.share)
+
+
+def probable(
+    learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays, epsilon: float
+) -> tuple[Guarantee, ...]:
+    """Return Th1 of late answers for fixed share with probability 1 - epsilon."""
+    return delayed_probable.lewa(learner, actions, rounds, delays, epsilon, NAME, learner.share)
+
+
+def changed(
+    learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays, start: Start
+) -> tuple[Guarantee, ...]:
+    """Return Th11 for fixed share; nothing if an action left, which still gets its share."""
+    return () if start.left else delayed.lewa(learner, actions, rounds, delays, start, NAME, learner.share)
 
 
 def capped(

@@ -319,3 +319,13 @@ def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, 
     root = sqrt(width(delta, mu, T) * (T + B))
     V = tuple((1 - gamma) * (root + 2 * radii) + gamma * c0 * T for c0 in floor.tolist())
     return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+
+
+def hp_bandit_lewa_as_printed(
+    learner: parameters.Floor, actions: int, rounds: int, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Say why nothing is proved of more than one action."""
+    if actions == 1:
+        return one_action(learner.floor)
+    reason = "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear"
+    return (none("HP-BanditLEWA as printed", reason),)

@@ -42,6 +42,13 @@ class Dual(EtaDelta, Protocol):
     def mu(self) -> float: ...
 
 
+class Policies(Dual, Protocol):
+    """`policies`: the number of the user's policies."""
+
+    @property
+    def policies(self) -> float: ...
+
+
 class Reserving(Dual, Protocol):
     """`reserves`: the values at which decisions count until their answers come, of each constraint and action, or none."""
 

@@ -18,11 +18,11 @@ from lewa.kernels import (
     update_means,
 )
 from lewa.kernels.roles import Clock, Least, Lines, Multiplier
-from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.base import Learner
 from lewa.learners.parameter_checks import check_least_share, require
 from lewa.learners.parameters import Law, Positive, Step
 from lewa.learners.problem import Parameters, Problem
+from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.theory import anytime, paper, projected
 from lewa.theory.theorems import Theorems
 from lewa.types import Vector

@@ -10,7 +10,7 @@ from lewa.feedback import Full
 from lewa.kernels import Weights, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, OfConstraints, Scratch
 from lewa.learners.base import Learner
-from lewa.learners.ewa import EwaState
+from lewa.learners.paper.ewa import EwaState
 from lewa.learners.parameter_checks import LARGEST, per_constraint, require
 from lewa.learners.parameters import Step
 from lewa.learners.problem import Parameters, Problem

@@ -27,7 +27,7 @@ from lewa.kernels import (
 )
 from lewa.kernels.roles import Axes, Counts, MeanRewards, OfActions, Scratch
 from lewa.learners.base import ENTRY, Learner
-from lewa.learners.ewa import EwaState
+from lewa.learners.paper.ewa import EwaState
 from lewa.learners.parameters import Positive, Share, ShareOrAll, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals

@@ -13,7 +13,7 @@ from lewa.kernels import compiled_form, field_types, flat, restore, state_type
 from lewa.kernels import dispatch as rule
 from lewa.kernels.roles import Fresh, Totals
 from lewa.learners.base import Learner
-from lewa.learners.ewa import Ewa
+from lewa.learners.paper.ewa import Ewa
 from lewa.learners.parameter_checks import check_epsilon, check_problem, require
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime

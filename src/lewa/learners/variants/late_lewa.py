@@ -7,10 +7,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, normalize, positive, rule, set_weights
+from lewa.kernels import Weights, normalize, positive, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
-from lewa.learners.base import Learner, entropy_of
+from lewa.learners.base import Learner
+from lewa.learners.paper.lewa import with_entropy
 from lewa.learners.parameters import Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import anytime, delayed, delayed_probable
@@ -21,7 +22,6 @@ from lewa.types import Vector
 ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 
 
-@comparable
 class LateLewaState(NamedTuple):
     weights: Weights  # w, of the next decision
     multiplier: Multiplier  # (m,)    pi, of the next decision
@@ -31,12 +31,21 @@ class LateLewaState(NamedTuple):
     charged: Charged  # (m+1,)  pi and b, of the last decision
 
 
-def any_shrinkage(q: Problem, delay: float = 0.0, epsilon: float | None = None) -> Parameters:
+def shrinkage(q: Problem, delay: float = 0.0, epsilon: float | None = None) -> Parameters:
     """delta = sqrt(2 m (ln K + 1) (1 + 2 delay)); with an epsilon 2 ln K + ln(2K/epsilon) for ln K."""
-    terms = q.ln_K + 1
-    if epsilon is not None:
-        terms = 2 * q.ln_K + log(2 * q.K / epsilon) + 1
+    terms = q.ln_K + 1 if epsilon is None else 2 * q.ln_K + log(2 * q.K / epsilon) + 1
     return {"delta": sqrt(2 * q.m * terms * (1 + 2 * delay))}
+
+
+def begin(learner: object, s: LateLewaState, there: Flags, start: Start) -> Start:
+    """Return the start with the entropy of the play, and the totals if the weights are those of the gains."""
+    start, log_weights = with_entropy(learner, s, there, start), next_step(s) * s.gains
+    answers, spent, waiting, squares = s.totals.tolist()
+    apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the gains, nothing is proved
+    if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
+        return start
+    prices = sqrt(waiting * squares)  # at least the sum of b over what is open
+    return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
 
 
 @dataclass(frozen=True)
@@ -87,13 +96,13 @@ class LateLewa(Learner):
 
     quotes_prices = True
     proved_with_shares = True
-    tunings = {"recommended": any_shrinkage}
+    tunings = {"recommended": shrinkage}
     theorems = Theorems(
         anytime.late_lewa,
         delayed.late_lewa,
         delayed_probable.late_lewa,
         changed=delayed.late_lewa,
-        begin=lambda learner, s, there, start: begin(s, there, start),
+        begin=begin,
         certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come
     )
 
@@ -109,11 +118,9 @@ class LateLewa(Learner):
         normalize(s.weights, p)  # p = w / sum w
 
     def charge(self, s: LateLewaState, action: int) -> None:
-        b = 1.0
-        for j in range(s.multiplier.size):
-            s.charged[j] = s.multiplier[j]  # pi_t
-            b += s.multiplier[j]
-        s.charged[s.multiplier.size] = b
+        m, b = s.multiplier.size, scale(s)
+        s.charged[:m] = s.multiplier  # pi_t
+        s.charged[m] = b
         s.totals[SPENT] += cost(s)  # n
         s.totals[OPEN] += 1
         s.totals[SQUARES] += b * b
@@ -138,18 +145,31 @@ class LateLewa(Learner):
 
 
 @rule
-def cost(s: LateLewaState) -> float:
-    """b^2 + sum (b^2 + b_u^2) over the open decisions u, with b = 1 + sum_j pi_j of the next decision"""
+def scale(s: LateLewaState) -> float:
+    """b = 1 + sum_j pi_j of the next decision"""
     b = 1.0
     for j in range(s.multiplier.size):
         b += s.multiplier[j]
+    return b
+
+
+@rule
+def cost(s: LateLewaState) -> float:
+    """b^2 + sum (b^2 + b_u^2) over the open decisions u, b that of the next decision"""
+    b = scale(s)
     return float((1 + s.totals[OPEN]) * b * b + s.totals[SQUARES])
+
+
+@rule
+def next_step(s: LateLewaState) -> float:
+    """eta = 2 sqrt(ln K/n) of the next decision"""
+    return 2 * sqrt(log(s.gains.size) / (s.totals[SPENT] + cost(s)))
 
 
 @rule
 def weigh(s: LateLewaState) -> None:
     """w <- exp(eta G), eta the step of the next decision"""
-    set_weights(s.weights, 2 * sqrt(log(s.gains.size) / (s.totals[SPENT] + cost(s))), s.gains)
+    set_weights(s.weights, next_step(s), s.gains)
 
 
 @rule
@@ -163,15 +183,3 @@ def end(s: LateLewaState, delta: float, charged: Vector) -> None:
     for j in range(s.queue.size):
         s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
     weigh(s)
-
-
-def begin(s: LateLewaState, there: Flags, start: Start) -> Start:
-    """Return the start with the entropy of the play, and the totals if the weights are those of the gains."""
-    start = start._replace(entropy=entropy_of(s.weights.log, there))
-    answers, spent, waiting, squares = s.totals.tolist()
-    log_weights = 2 * sqrt(log(s.gains.size) / (spent + cost(s))) * s.gains
-    apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the gains, nothing is proved
-    if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
-        return start
-    prices = sqrt(waiting * squares)  # at least the sum of b over what is open
-    return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))

@@ -4,28 +4,32 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, confidence_bound, dual_step, grow_priced, ix_loss, means, normalize, ones
-from lewa.kernels.roles import Bounds, ConstraintSums, Counts, Multiplier, Scratch
+from lewa.kernels import Weights, confidence_bound, dual_step, grow_priced, ix_loss, means, normalize
+from lewa.kernels.roles import Bounds, ConstraintSums, Counts, Multiplier, OfActions, OfConstraints, Scratch
 from lewa.learners.base import PrimalDual
-from lewa.learners.parameter_checks import check_epsilon, check_exponent, check_positive, check_problem, log_actions
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import bandit
-from lewa.theory.guarantees import Guarantee
-from lewa.theory.setting import Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
 
 
-@comparable
 class LewaUcbState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)    lambda
-    gain: Scratch[Vector]  # (K,)    minus the estimated loss of the last round
+    gain: Scratch[OfActions]  # (K,)    minus the estimated loss of the last round
     drawn: Counts  # (K,)    N
     sums: ConstraintSums[Matrix]  # (m, K)  of the constraints seen
     upper: Bounds  # (m, K)  u
-    met: Scratch[Vector]  # (m,)    p.u of the last round
+    met: Scratch[OfConstraints]  # (m,)    p.u of the last round
+
+
+def steps(q: Problem, b: float = 0.5, epsilon: float = 0.05) -> Parameters:
+    """eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K)) T^(-b), delta = 2 m eta, mu = T^(b-1)/sqrt(m), L as needed."""
+    eta = sqrt((q.ln_K + log(4 * q.K / epsilon)) / (1.5 * q.m * q.K)) * q.T**-b
+    delta, level = 2 * q.m * eta, bandit.ucb_level(q.K, q.T, q.m, epsilon)
+    return {"eta": eta, "delta": delta, "mu": min(q.T ** (b - 1) / sqrt(q.m), 1 / delta), "level": level}
 
 
 @dataclass(frozen=True)
@@ -69,53 +73,18 @@ class LewaUcb(PrimalDual):
     bounds for non-stochastic bandits, NIPS 2015.
     """
 
-    eta: float
-    delta: float
-    mu: float
-    level: float
+    eta: Step
+    delta: Step
+    mu: Step
+    level: Step
     floor: Vector
 
-    @classmethod
-    def tuned(
-        cls, actions: int, horizon: int, floor: object, b: float = 0.5, epsilon: float = 0.05, means: object = None
-    ) -> Self:
-        """Return the tuned learner.
-
-        The tuning is eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K)) T^(-b), delta = 2 m eta, mu = T^(b-1)/sqrt(m), L as
-        needed.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        b
-            The exponent in [1/2, 1) that trades regret for violation.
-        epsilon
-            The probability with which the bounds may fail.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        check_exponent(b)
-        m = floor.size
-        eta = sqrt((log_actions(K) + log(4 * K / epsilon)) / (1.5 * m * K)) * T**-b
-        delta = 2 * m * eta
-        mu = min(T ** (b - 1) / sqrt(m), 1 / delta)
-        return cls(eta, delta, mu, bandit.ucb_level(K, T, m, epsilon), floor)
+    tunings = {"recommended": steps}
+    theorems = Theorems(bandit.lewa_ucb)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(level=0.001), 4)]
-
-    def check(self) -> None:
-        super().check()
-        check_positive(level=self.level)
-
-    def start(self, actions: int) -> LewaUcbState:
-        K, m = self.sizes(actions)
-        sums, upper = np.zeros((m, K)), np.ones((m, K))
-        return LewaUcbState(ones(K), np.zeros(m), np.zeros(K), np.zeros(K), sums, upper, np.zeros(m))
 
     def play(self, s: LewaUcbState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -131,6 +100,3 @@ class LewaUcb(PrimalDual):
         for j in range(lam.size):  # u_i = min(1, mean_i + sqrt(L/(2 N_i)))
             s.sums[j, i] += seen.constraints[j]
             u[j, i] = confidence_bound(s.sums[j, i] / s.drawn[i], s.drawn[i], self.level, 1.0, 0.0, 1.0)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.lewa_ucb(self, actions, rounds, setting)

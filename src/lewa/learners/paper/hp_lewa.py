@@ -5,10 +5,10 @@ from math import log, sqrt
 from typing import NamedTuple, Self
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, dual_step_one, grow_priced, normalize, update_mean
+from lewa.kernels import Weights, dual_step_one, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, Multiplier, OfConstraints, Scratch
 from lewa.learners.base import PrimalDual
-from lewa.learners.lewa import paper_steps, printed_steps, recommended_steps
+from lewa.learners.paper.lewa import paper_steps, printed_steps, recommended_steps
 from lewa.learners.parameters import Step
 from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import paper
@@ -16,7 +16,6 @@ from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
 
 
-@comparable
 class HpLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)    lambda

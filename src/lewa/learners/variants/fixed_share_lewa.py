@@ -7,25 +7,18 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import (
-    FixedShareWeights,
-    comparable,
-    dual_step,
-    grow_fixed_share,
-    normalize_fixed_share,
-)
+from lewa.kernels import FixedShareWeights, dual_step, grow_fixed_share, normalize_fixed_share
 from lewa.kernels.roles import Multiplier
 from lewa.learners.base import PrimalDual
-from lewa.learners.lewa import late_steps
+from lewa.learners.paper.lewa import late_steps
 from lewa.learners.parameters import Share, Step
 from lewa.learners.problem import Parameters, Problem
-from lewa.theory import delayed, delayed_probable, fixed_share
-from lewa.theory.setting import Delays, Start
-from lewa.theory.theorems import Flags, Statements, Theorems
+from lewa.theory import fixed_share
+from lewa.theory.setting import Start
+from lewa.theory.theorems import Flags, Theorems
 from lewa.types import Vector
 
 
-@comparable
 class FixedShareLewaState(NamedTuple):
     weights: FixedShareWeights  # w
     multiplier: Multiplier  # (m,)  lambda
@@ -37,32 +30,12 @@ def steps(q: Problem, epsilon: float | None = None, delay: float = 0.0) -> Param
     With an epsilon, ln K + 1 + ln(2K/epsilon)/2 for ln K + 1, and delta = m eta. For late answers, the steps of LEWA.
     """
     share = min(1 / q.T, 0.5)
-    if delay:
-        late = late_steps(q, delay, epsilon, more=1.0)
-        delta = late["delta"] + 4 * share * q.m * delay  # 2 share m e: an answer is learned after at most e = 2 delay others
-        return {**late, "delta": delta, "mu": min(1 / sqrt(q.m * q.T), 1 / delta), "share": share}
-    cost = q.ln_K + 1 + (0.0 if epsilon is None else 0.5 * log(2 * q.K / epsilon))
-    eta = 2 * sqrt(cost / (q.m * q.T))
-    delta = q.m * eta / 2 if epsilon is None else q.m * eta
-    return {"eta": eta, "delta": delta, "mu": min(1 / sqrt(q.m * q.T), 1 / delta), "share": share}
+    late = late_steps(q, delay, epsilon, more=1.0)
+    delta = late["delta"] + 4 * share * q.m * delay  # 2 share m e: an answer is learned after at most e = 2 delay others
+    return {**late, "delta": delta, "mu": min(1 / sqrt(q.m * q.T), 1 / delta), "share": share}
 
 
-def late(learner: "FixedShareLewa", actions: int, rounds: int, delays: Delays) -> Statements:
-    """Return Th1 for fixed share."""
-    return delayed.lewa(learner, actions, rounds, delays, None, fixed_share.NAME, learner.share)
-
-
-def probable(learner: "FixedShareLewa", actions: int, rounds: int, delays: Delays, epsilon: float) -> Statements:
-    """Return Th1 for fixed share with probability 1 - epsilon."""
-    return delayed_probable.lewa(learner, actions, rounds, delays, epsilon, fixed_share.NAME, learner.share)
-
-
-def changed(learner: "FixedShareLewa", actions: int, rounds: int, delays: Delays, start: Start) -> Statements:
-    """Return Th11 for fixed share; nothing if an action left, which still gets its share."""
-    return () if start.left else delayed.lewa(learner, actions, rounds, delays, start, fixed_share.NAME, learner.share)
-
-
-def begin(learner: "FixedShareLewa", s: FixedShareLewaState, there: Flags, start: Start) -> Start:
+def with_entropy(learner: "FixedShareLewa", s: FixedShareLewaState, there: Flags, start: Start) -> Start:
     """Return the start with the entropy of the play."""
     least = float(s.weights.value[there].min() / s.weights.head[0])
     return start._replace(entropy=-log((1 - learner.share) * least + learner.share / there.size))
@@ -115,8 +88,11 @@ class FixedShareLewa(PrimalDual):
     floor: Vector
 
     proved_with_shares = True
+    parent = None  # with floor 0 it is the fixed share of Herbster and Warmuth, which is not among these learners
     tunings = {"recommended": steps}
-    theorems = Theorems(fixed_share.fixed_share_lewa, late, probable, changed=changed, begin=begin)
+    theorems = Theorems(
+        fixed_share.fixed_share_lewa, fixed_share.late, fixed_share.probable, fixed_share.changed, with_entropy
+    )
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -130,7 +106,3 @@ class FixedShareLewa(PrimalDual):
         lam = s.multiplier
         grow_fixed_share(s.weights, self.share, self.eta, seen.rewards, lam, seen.constraints)  # w <- p exp(eta (r + lam c))
         dual_step(lam, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
-
-    @property
-    def parent(self) -> None:
-        """None: with floor 0 it is the fixed share of Herbster and Warmuth, which is not among these learners."""

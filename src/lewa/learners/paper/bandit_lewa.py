@@ -7,7 +7,7 @@ from typing import Self
 from lewa.feedback import Bandit
 from lewa.kernels import dot, draw, dual_step_one, grow_one, mix
 from lewa.learners.base import PrimalDual, Saved
-from lewa.learners.lewa import LewaState
+from lewa.learners.paper.lewa import LewaState
 from lewa.learners.parameters import Share, Step
 from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import paper

@@ -6,20 +6,18 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, dual_step, grow_advised, mix_advice, ones
+from lewa.kernels import Weights, dual_step, grow_advised, mix_advice, ones
+from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Features, Multiplier, OfPolicies, Scores
 from lewa.learners.base import Learner, PrimalDual
-from lewa.learners.exp4_lewa import check_policies
-from lewa.learners.lewa import recommended_steps
-from lewa.learners.parameters import Step
+from lewa.learners.paper.lewa import recommended_steps
+from lewa.learners.parameters import Count, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import contexts
-from lewa.theory.setting import Setting
-from lewa.theory.theorems import Statements, Theorems
+from lewa.theory.theorems import Theorems
 from lewa.types import Vector
 
 
-@comparable
 class LewaPoliciesState(NamedTuple):
     plays: Scores[Vector]  # (K,)  p, added up
     weights: OfPolicies[Weights]  # w, of the K constant policies, then of the user's
@@ -30,11 +28,6 @@ class LewaPoliciesState(NamedTuple):
 def steps_with_policies(q: Problem, b: float | None = None, epsilon: float | None = None, policies: int = 0) -> Parameters:
     """Take the steps of LEWA, with K + P for K."""
     return {**recommended_steps(replace(q, actions=q.K + policies), b, epsilon), "policies": policies}
-
-
-def with_policies(learner: "LewaPolicies", actions: int, rounds: int, setting: Setting) -> Statements:
-    """Return the bounds against the best policy."""
-    return contexts.lewa_policies(learner, actions, actions + int(learner.policies), rounds, setting)
 
 
 @dataclass(frozen=True)
@@ -73,19 +66,15 @@ class LewaPolicies(PrimalDual):
     eta: Step
     delta: Step
     mu: Step
-    policies: float
+    policies: Count
     floor: Vector
 
     tunings = {"recommended": steps_with_policies}
-    theorems = Theorems(with_policies)
+    theorems = Theorems(contexts.lewa_policies)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), policies=2), 3)]
-
-    def check(self) -> None:
-        super().check()
-        check_policies(self.policies)
 
     @property
     def parent(self) -> Learner | None:
@@ -94,7 +83,7 @@ class LewaPolicies(PrimalDual):
     def start(self, actions: int) -> LewaPoliciesState:
         K, m = self.sizes(actions)
         P = int(self.policies)
-        return LewaPoliciesState(np.zeros(K), ones(K + P), np.zeros(m), np.full(P * K, 1 / K))
+        return first_state(LewaPoliciesState, K, m, weights=ones(K + P), features=np.full(P * K, 1 / K))
 
     def play(self, s: LewaPoliciesState, p: Vector) -> None:
         mix_advice(s.weights, s.features, p)  # p = sum_i w_i xi_i / sum w

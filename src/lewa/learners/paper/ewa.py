@@ -5,7 +5,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, grow, normalize
+from lewa.kernels import Weights, grow, normalize
 from lewa.learners.base import Learner
 from lewa.learners.parameters import Step
 from lewa.learners.problem import Parameters, Problem
@@ -14,7 +14,6 @@ from lewa.theory.theorems import Theorems
 from lewa.types import Vector
 
 
-@comparable
 class EwaState(NamedTuple):
     weights: Weights  # w
 

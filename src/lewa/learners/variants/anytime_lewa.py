@@ -4,24 +4,33 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from lewa.feedback import Full
-from lewa.kernels import LazyWeights, anytime_dual_step, comparable, grow_lazy, lazy_weights, normalize_lazy
+from lewa.kernels import LazyWeights, anytime_dual_step, grow_lazy, normalize_lazy
 from lewa.kernels.roles import Clock, Multiplier
 from lewa.learners.base import Learner
-from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.parameters import Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import anytime
-from lewa.theory.guarantees import Guarantee
-from lewa.theory.setting import Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Vector
 
 
-@comparable
 class AnytimeLewaState(NamedTuple):
     gains: LazyWeights  # G, and w
     multiplier: Multiplier  # (m,)  lambda
     clock: Clock  # (1,)  t, the rounds seen
+
+
+def steps(q: Problem, epsilon: float | None = None) -> Parameters:
+    """eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every T.
+
+    With an epsilon, eta = sqrt((2 ln K + ln(2K/epsilon) + 1)/m), delta = 2 m eta.
+    """
+    if epsilon is None:
+        eta = sqrt(2 * (q.ln_K + 1) / q.m)
+        return {"eta": eta, "delta": q.m * eta}
+    eta = sqrt((2 * q.ln_K + log(2 * q.K / epsilon) + 1) / q.m)
+    return {"eta": eta, "delta": 2 * q.m * eta}
 
 
 @dataclass(frozen=True)
@@ -61,42 +70,17 @@ class AnytimeLewa(Learner):
     on-line learning algorithms, J. Comput. Syst. Sci. 64, 2002.
     """
 
-    eta: float
-    delta: float
+    eta: Step
+    delta: Step
     floor: Vector
 
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
-        """Return the learner with eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon, or as `epsilon` needs.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        epsilon
-            The probability with which the bounds may fail; None for bounds on expectations.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, _, floor = check_problem(actions, horizon, floor, means)
-        m, ln_K = floor.size, log_actions(K)
-        if epsilon is None:
-            eta = sqrt(2 * (ln_K + 1) / m)
-            return cls(eta, m * eta, floor)
-        check_epsilon(epsilon)
-        eta = sqrt((2 * ln_K + log(2 * K / epsilon) + 1) / m)
-        return cls(eta, 2 * m * eta, floor)
+    parent = None  # with floor 0 it is EWA with a decreasing step
+    tunings = {"recommended": steps}
+    theorems = Theorems(anytime.anytime_lewa)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6, epsilon=0.1), 4)]
-
-    def check(self) -> None:
-        check_positive(eta=self.eta, delta=self.delta)
-
-    def start(self, actions: int) -> AnytimeLewaState:
-        K, m = self.sizes(actions)
-        return AnytimeLewaState(lazy_weights(K), np.zeros(m), np.zeros(1))
 
     def play(self, s: AnytimeLewaState, p: Vector) -> None:
         normalize_lazy(s.gains, p)  # p = w / sum w
@@ -107,11 +91,3 @@ class AnytimeLewa(Learner):
         eta = self.eta / sqrt(t + 1)  # of the next round
         grow_lazy(s.gains, eta, seen.rewards, s.multiplier, seen.constraints)  # G <- G + r + lam c, w = exp(eta G)
         anytime_dual_step(s.multiplier, self.delta, t, seen.met, self.floor)  # lam <- [(1 - delta_t mu_t) lam - ...]+
-
-    @property
-    def parent(self) -> None:
-        """None: with floor 0 it is EWA with a decreasing step."""
-        return None
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return anytime.anytime_lewa(self, actions, rounds, setting)

@@ -1,12 +1,11 @@
 """LEWA: exponential weights with a Lagrange multiplier (box 1 of the paper)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize
+from lewa.kernels import Weights, dual_step, grow_priced, normalize
 from lewa.kernels.roles import Multiplier
 from lewa.learners.base import PrimalDual, entropy_of
 from lewa.learners.parameter_checks import require
@@ -15,10 +14,9 @@ from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import delayed, delayed_probable, paper
 from lewa.theory.setting import Start
 from lewa.theory.theorems import Flags, Theorems
-from lewa.types import Vector
+from lewa.types import State, Vector
 
 
-@comparable
 class LewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)  lambda
@@ -29,19 +27,15 @@ def recommended_steps(q: Problem, b: float | None = None, epsilon: float | None 
 
     With an epsilon, ln K + ln(2K/epsilon)/2 for ln K, and delta = m eta. For answers that are late see `late_steps`.
     """
-    if delay:
-        require(b is None, "delay cannot be combined with b", delay=delay, b=b)
+    if delay or epsilon is not None:
+        require(b is None, "b cannot be combined with epsilon or delay", b=b, epsilon=epsilon, delay=delay)
         return late_steps(q, delay, epsilon)
-    if epsilon is not None:
-        require(b is None, "b and epsilon cannot be chosen together", b=b, epsilon=epsilon)
-        eta = 2 * sqrt((q.ln_K + 0.5 * log(2 * q.K / epsilon)) / (q.m * q.T))
-        return {"eta": eta, "delta": q.m * eta, "mu": min(1 / sqrt(q.m * q.T), 1 / (q.m * eta))}
     b = 0.5 if b is None else b
     eta = 2 * sqrt(q.ln_K / q.m) * q.T**-b
     return {"eta": eta, "delta": q.m * eta / 2, "mu": min(q.T ** (b - 1) / sqrt(q.m), 2 / (q.m * eta))}
 
 
-def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> Mapping[str, float]:
+def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> dict[str, float]:
     """Return the steps for answers that are up to `delay` decisions late.
 
     A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With
@@ -79,8 +73,8 @@ def printed_steps(q: Problem, eta: float | None = None) -> Parameters:
     return paper_steps(q) if eta is None else {"eta": eta, "delta": q.m * eta / 2, "mu": eta}
 
 
-def with_entropy(learner: object, s: LewaState, there: Flags, start: Start) -> Start:
-    """Return the start with the entropy of the play of a state."""
+def with_entropy(learner: object, s: State, there: Flags, start: Start) -> Start:
+    """Return the start with the entropy of the play, which is in proportion to the weights of the state."""
     return start._replace(entropy=entropy_of(s.weights.log, there))
 
 

@@ -1,0 +1,1 @@
+"""EWA, and the boxes of the paper: repaired, and as printed."""
