@@ -238,16 +238,16 @@ class PrimalDual(Learner):
 class _Tuned:
     """The classmethod `tuned` of a learner, with the signature and the help that follow from its tunings."""
 
-    def __get__(self, learner: object, kind: Any) -> Callable[..., Any]:
+    def __get__(self, learner: object, kind: Any) -> Callable[..., Learner]:
         return _tuned(kind)
 
 
 @cache
-def _tuned(kind: Any) -> Callable[..., Any]:
+def _tuned(kind: Any) -> Callable[..., Learner]:
     fields = tuple(field_types(kind))
 
-    def tuned(actions: int, horizon: int, floor: object, **settings: Any) -> Any:
-        learner = kind(**tuned_parameters(kind.__name__, tunings, fields, (actions, horizon, floor), settings))
+    def tuned(actions: int, horizon: int, floor: object, **settings: object) -> Learner:
+        learner: Learner = kind(**tuned_parameters(kind.__name__, tunings, fields, (actions, horizon, floor), settings))
         learner.sizes(actions)  # raises ValueError for a parameter that belongs to other actions
         return learner
 

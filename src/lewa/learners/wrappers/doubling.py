@@ -103,7 +103,7 @@ class Doubling(Wrapper):
         horizon: int,
         floor: object,
         first: float = 1,
-        **settings: Any,
+        **settings: object,
     ) -> Self:
         """Return the learner with tunings for first, 2 first, 4 first, ... rounds; the horizon is not used.
 
@@ -123,13 +123,14 @@ class Doubling(Wrapper):
         )
         length = int(first) * 2 ** np.arange(ceil(log2(MOST / first + 1)))
         usual = signature(cls.kind.tuned).parameters.get("epsilon")
-        epsilon = settings.get("epsilon", usual and usual.default)
-        if epsilon is not None:
+        if (confidence := settings.get("epsilon", usual and usual.default)) is not None:
+            epsilon = as_real("epsilon", confidence)
             check_epsilon(epsilon)
         epochs = []
         for k, rounds in enumerate(length.tolist()):
-            confidence = {} if epsilon is None else {"epsilon": epsilon / ((k + 1) * (k + 2))}
-            epochs.append(make(actions, rounds, floor, **{**settings, **confidence}))
+            if confidence is not None:
+                settings["epsilon"] = epsilon / ((k + 1) * (k + 2))
+            epochs.append(make(actions, rounds, floor, **settings))
         return cls.in_epochs(epochs, length)
 
     @classmethod

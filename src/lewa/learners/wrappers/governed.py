@@ -96,7 +96,7 @@ class Governed(Wrapper):
         safe: float = NO_ACTION,
         margin: float = 0.0,
         debt: object = None,
-        **settings: Any,
+        **settings: object,
     ) -> Self:
         """Return the learner with debt = c0 max(100, sqrt(T)) and the usual tuning of the inner learner.
 

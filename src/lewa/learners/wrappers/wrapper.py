@@ -153,9 +153,9 @@ def _state(wrapper: type[Wrapper], kind: type[Learner]) -> Any:
     return state
 
 
-def _again(wrapper: type[Wrapper], kind: type[Learner], values: Sequence[Any]) -> Wrapper:
+def _again(wrapper: type[Wrapper], kind: type[Learner], values: Sequence[object]) -> Wrapper:
     return wrapper.of(kind)(*values)
 
 
-def _state_again(wrapper: type[Wrapper], kind: type[Learner], values: Sequence[Any]) -> Any:
+def _state_again(wrapper: type[Wrapper], kind: type[Learner], values: Sequence[object]) -> object:
     return state_type(wrapper.of(kind))(*values)
