@@ -22,7 +22,7 @@ import numba
 import lewa.agent
 import lewa.engine.session
 
-numba.njit(lambda x: x[0])(lewa.engine.session.SPARE)
+numba.njit(lambda x: x[0])(lewa.engine.session.NO_DICE)
 for line in sys.stdin:
     program, words, out = json.loads(line)
     child = os.fork()

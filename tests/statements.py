@@ -1,5 +1,7 @@
 """What a learner's theorems say of late answers and of a later start."""
 
+from typing import Any
+
 from lewa.learners.base import Learner
 from lewa.theory.setting import Delays, Setting, Start
 from lewa.theory.theorems import LARGEST_ENTROPY, Flags, Statements
@@ -28,3 +30,9 @@ def entropy(learner: Learner, state: State, there: Flags) -> float:
     start = Start(LARGEST_ENTROPY, (0.0,) * learner.floor.size)
     begin = learner.theorems and learner.theorems.begin
     return begin(learner, state, there, start).entropy if begin else start.entropy
+
+
+def certificate(learner: Learner, state: State) -> Any:
+    """Return the bound on the shortfall of the answers so far that holds on every path, or None."""
+    known = learner.theorems and learner.theorems.certificate
+    return known(learner, state) if known else None

@@ -34,7 +34,7 @@ def test_what_is_listed_is_there_and_nothing_else_is_listed() -> None:
 
 
 def test_there_are_few_names_to_learn() -> None:
-    assert len(lewa.__all__) == 18
+    assert len(lewa.__all__) == 17
     names: dict[str, object] = {}
     exec("from lewa import *", names)
     assert set(names) - {"__builtins__"} == set(lewa.__all__)
@@ -109,12 +109,6 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "play progress": lambda wrong: lewa.play(LEARNER, GAME, 10, progress=ANY if wrong in (None, int) else wrong),
     "replay data": lambda wrong: lewa.replay(wrong, LEARNER),
     "replay a learner": lambda wrong: lewa.replay(LOG, wrong),
-    "Player": lambda wrong: lewa.Player(wrong, 3),
-    "Player's actions": lambda wrong: lewa.Player(BANDIT, wrong),
-    "Player's seed": lambda wrong: lewa.Player(BANDIT, 3, wrong),
-    "learn": lambda wrong: lewa.Player(BANDIT, 3).learn(0, wrong, 1.0, 1.0),
-    "learn an action": lambda wrong: lewa.Player(BANDIT, 3).learn(wrong, 0.5, 1.0, 1.0),
-    "learn_all": lambda wrong: lewa.Player(LEARNER, 3).learn_all(wrong, [[1, 1, 1]], [1, 0, 0]),
     "start": lambda wrong: lewa.functional.start(wrong, 3),
     "start actions": lambda wrong: lewa.functional.start(LEARNER, wrong),
     "functional play": lambda wrong: lewa.functional.play(wrong, STATE),
@@ -162,6 +156,14 @@ def test_what_is_missing_is_named() -> None:
         lewa.play(LEARNER, GAME, 10, floor=0.6)
     with pytest.raises(ValueError, match=r"a game by its name needs rounds, got 'radio'"):
         lewa.play("lewa", "radio", floor=0.9)
+
+
+@pytest.mark.parametrize(("name", "alias"), lewa.learners.ALIASES.items())
+def test_a_name_of_an_earlier_version_is_the_learner_of_this_one(name: str, alias: Any) -> None:
+    assert name not in lewa.learners.ALL
+    assert lewa.learners.make(name, 3, 100, 0.5) == lewa.learners.make(alias.name, 3, 100, 0.5)
+    assert lewa.learners.about(name) == lewa.learners.about(alias.name)
+    assert lewa.learners.settings_of(f"{name}+doubling") == lewa.learners.settings_of(f"{alias.name}+doubling")
 
 
 @pytest.mark.parametrize(("name", "instead"), lewa.learners.REMOVED.items())

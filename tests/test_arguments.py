@@ -4,7 +4,6 @@ import inspect
 import json
 import linecache
 import os
-import pickle
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -87,7 +86,6 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "category": (lewa.category, {"name": "x", "levels": ["a", "b"], "buckets": 0}),
     "text": (lewa.text, {"name": "x", "size": 8}),
     "vector": (lewa.vector, {"name": "x", "size": 3}),
-    "Player": (lewa.Player, {"learner": BANDIT, "actions": 3, "seed": 0}),
     "play": (lewa.play, {"learner": LEARNER, "game": GAME, "rounds": 4, "seeds": 1}),
     "replay": (lewa.replay, {"data": LOG, "learner": BANDIT, "seeds": 1}),
     "frontier": (
@@ -223,8 +221,6 @@ METHODS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "load": (lambda: lewa.Agent, {"path": "saved"}),
     "open": (lambda: lewa.Agent, {"path": "journal", "sync": "batch", "plays": False, "regressor": None}),
     "restore": (lambda: lewa.Agent, {"plain": lewa.Agent(**AGENT).snapshot()}),
-    "see": (lambda: lewa.Player(BANDIT, 3), {"features": []}),
-    "learn_all": (lambda: lewa.Player(LEARNER, 3), {"rewards": [1, 0, 0], "constraints": [[1, 0, 0]], "play": [1, 0, 0]}),
 }
 
 
@@ -316,8 +312,8 @@ def test_no_public_function_is_left_out() -> None:
     assert inner == {"examine"}  # which looks at a class for `lewa check`
     methods = {name for name in dir(lewa.Agent) if not name.startswith("_") and callable(getattr(lewa.Agent, name))}
     without_arguments = {"stop_journal", "checkpoint", "warm", "snapshot", "status", "begin_epoch"}
-    assert methods - without_arguments - {"update", "fail"} == {name.split()[0] for name in METHODS} - {"see", "learn_all"}
-    # `update` and `Player.learn` are tested below, with values that are part of an answer
+    assert methods - without_arguments - {"update", "fail"} == {name.split()[0] for name in METHODS}
+    # `update` is tested below, with values that are part of an answer
 
 
 # What is wrong in other ways
@@ -385,14 +381,3 @@ def test_a_class_that_cannot_be_looked_at_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match="hostile_class:Thing cannot be examined: RuntimeError: learn"):
         find("hostile_class:Thing")
-
-
-def test_a_player_that_refuses_an_answer_is_as_it_was() -> None:
-    player = lewa.Player(BANDIT, 3, 1)
-    action, propensity = player.choose()
-    before = pickle.dumps((player.state, player.rounds))
-    for wrong in WRONG.values():
-        for call in ((action, wrong, 0.5, 0.5), (action, propensity, wrong, 0.5), (wrong, propensity, 0.5, 0.5)):
-            with pytest.raises(ValueError, match=r"^.+$"):
-                player.learn(*call)
-    assert pickle.dumps((player.state, player.rounds)) == before

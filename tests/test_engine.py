@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from lewa import functional
+from lewa.engine.session import Session, dice_of
 from lewa.games import Bernoulli, Table
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import ALL, BanditLewa, make
-from lewa.simulate.player import Player
 from lewa.simulate.run import play
 from tests.fresh import Run
 from tests.theorems.instances import HUNT
@@ -138,59 +138,34 @@ def test_an_error_in_a_game_of_the_users_stops_the_play() -> None:
     ],
 )
 @pytest.mark.parametrize("m", [1, 2])
-def test_a_player_makes_the_moves_of_the_batch_loop(name: str, m: int) -> None:
+def test_single_steps_make_the_moves_of_the_batch_loop(name: str, m: int) -> None:
     rng = np.random.default_rng(9)
     rewards, constraints = rng.random((60, 4)), rng.random((60, 4, m))
     learner = make(name, 4, 60, (0.3,) * m)
     trace = play(learner, Table(rewards, constraints), seeds=[5], every_round=True)
-    player = Player(learner, actions=4, seed=5)
+    session = Session(learner, 4, dice_of(5))
     for t in range(60):
-        p = player.play()
-        action, propensity = player.choose()
-        assert action == trace.actions[0, t]
-        c = float(constraints[t, action, 0]) if m == 1 else constraints[t, action]
-        player.learn(action, propensity, float(rewards[t, action]), c, play=p)
-    assert player.state.multiplier == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
+        choice = session.choose(t)
+        assert choice.action == trace.actions[0, t]
+        session.learn(session.answer(choice, rewards[t], constraints[t].T))
+    assert session.multiplier == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["ewa", "lewa", pytest.param("hp-lewa", marks=pytest.mark.plain)])
-def test_a_full_information_player_makes_the_moves_of_the_batch_loop(name: str) -> None:
+def test_functions_and_single_steps_make_the_moves_of_the_full_information_loop(name: str) -> None:
     rng = np.random.default_rng(9)
     rewards, constraints = rng.random((60, 4)), rng.random((60, 4, 2))
     learner = make(name, 4, 60, (0.3, 0.4))
     trace = play(learner, Table(rewards, constraints), seeds=[5], every_round=True)
     assert trace.plays is not None
-    player, state = Player(learner, actions=4, seed=5), functional.start(learner, 4)
+    session, state = Session(learner, 4, dice_of(5)), functional.start(learner, 4)
     for t in range(60):
-        p = player.play()
-        assert p == pytest.approx(trace.plays[0, t], abs=1e-12)
-        assert player.choose()[0] == trace.actions[0, t]
-        player.learn_all(rewards[t], constraints[t].T, p)
-        state = functional.learn(learner, state, functional.full_feedback(rewards[t], constraints[t].T, p))
-    assert functional.play(learner, state) == pytest.approx(player.play(), abs=1e-12)
-
-
-def test_a_player_refuses_bad_feedback_and_stays_as_it_was() -> None:
-    player = Player(make("bandit-lewa", 3, 100, 0.5), actions=3)
-    before = player.play().tobytes()
-    for action, propensity, reward, constraint in (
-        (3, 0.5, 1.0, 1.0),
-        (-1, 0.5, 1.0, 1.0),
-        (0, 0.0, 1.0, 1.0),
-        (0, 0.5, float("nan"), 1.0),
-        (0, 0.5, 1.5, 1.0),
-        (0, 0.5, 1.0, float("nan")),
-        (0, 0.5, 1.0, 2.0),
-    ):
-        with pytest.raises(ValueError, match=r"must (be|lie)"):
-            player.learn(action, propensity, reward, constraint)
-    with pytest.raises(TypeError, match="use learn"):
-        player.learn_all([1, 0, 0], [[1, 1, 1]], [1, 0, 0])
-    with pytest.raises(TypeError, match="use learn_all"):
-        Player(make("lewa", 3, 100, 0.5), actions=3).learn(0, 0.5, 1.0, 1.0)
-    with pytest.raises(ValueError, match="needs the play"):
-        Player(make("hp-bandit-lewa", 3, 100, 0.5), actions=3).learn(0, 0.5, 1.0, 1.0)
-    assert player.play().tobytes() == before
+        choice = session.choose(t)
+        assert choice.play == pytest.approx(trace.plays[0, t], abs=1e-12)
+        assert choice.action == trace.actions[0, t]
+        session.learn(session.answer(choice, rewards[t], constraints[t].T))
+        state = functional.learn(learner, state, functional.full_feedback(rewards[t], constraints[t].T, choice.play))
+    assert functional.play(learner, state) == pytest.approx(session.play(), abs=1e-12)
 
 
 @pytest.mark.parametrize("K", [1024, 5000, 70_000])
@@ -199,7 +174,7 @@ def test_many_actions_are_drawn_as_an_exact_reference_draws_them(K: int) -> None
     learner = BanditLewa.tuned(K, rounds, 0.5).replace(eta=1e-3)
     game = Bernoulli(np.random.default_rng(3).random(K), np.random.default_rng(4).random((1, K)))
     trace = play(learner, game, rounds, seeds=[1])
-    player, log_w, lam = Player(learner, K, seed=1), np.zeros(K), 0.0
+    session, log_w, lam = Session(learner, K, dice_of(1)), np.zeros(K), 0.0
     dice = keys(1)[DICE]
     block = game.block(keys(1)[:1], 0, rounds)
     earned = 0.0
@@ -212,14 +187,14 @@ def test_many_actions_are_drawn_as_an_exact_reference_draws_them(K: int) -> None
                 i = min(int(u / learner.gamma * K), K - 1)
             else:
                 i = min(int(np.searchsorted(np.cumsum(q), (u - learner.gamma) / (1 - learner.gamma), side="right")), K - 1)
-            action, propensity = player.choose()
-            assert action == i
+            choice = session.choose(t)
+            assert choice.action == i
             p = (1 - learner.gamma) * q[i] + learner.gamma / K
-            assert propensity == pytest.approx(p, rel=1e-9)
+            assert choice.propensity == pytest.approx(p, rel=1e-9)
             r, c = block.rewards[t, i], block.constraints[t, 0, i]
             earned += r
             log_w[i] += learner.eta * (r + lam * c) / p
             lam = max(0.0, (1 - learner.delta * learner.mu) * lam - learner.mu * (q[i] * c / p - 0.5))
-            player.learn(action, propensity, float(r), float(c))
+            session.learn(session.answer(choice, block.rewards[t], block.constraints[t]))
     assert trace.reward[0, -1] == earned
     assert trace.multiplier[0, -1, 0] == pytest.approx(lam, rel=1e-9)

@@ -12,6 +12,8 @@ import pytest
 
 import lewa
 from lewa import Agent, at_least, at_most
+from lewa.engine.session import Session, dice_of
+from lewa.feedback import NOTHING, Bandit
 from tests.fresh import Run
 
 
@@ -38,18 +40,17 @@ def test_pain_01_nan_or_overflow_kills_the_bandit_for_good() -> None:
 def test_pain_02_delayed_reward_with_exponential_weights() -> None:
     learner = lewa.learners.make("bandit-lewa", 3, 500, 0.5)
     agent = Agent(range(3), [at_least("q", 0.5)], horizon=500, learner="bandit-lewa", seed=6)
-    player = lewa.Player(learner, 3, seed=6)
+    session = Session(learner, 3, dice_of(6))
     waiting: deque[tuple[Any, float, float]] = deque()
-    for u, v in coins(1, 500):
+    for t, (u, v) in enumerate(coins(1, 500)):
         decision = agent.pull()
-        action, propensity = player.choose()
-        assert (decision.action, decision.probability) == (action, propensity)
+        assert (decision.action, decision.probability) == session.choose(t)[:2]
         waiting.append((decision, u, v))
         if len(waiting) > 37:  # answered 37 decisions later, by the chance it had then
             late, u, v = waiting.popleft()
             agent.update(late, reward=u, q=v)
-            player.learn(int(late.action), late.probability, u, v)
-    assert agent.pull().play == tuple(player.play())
+            session.learn(Bandit(int(late.action), late.probability, u, np.array([v]), NOTHING, NOTHING))
+    assert agent.pull().play == tuple(session.play())
 
 
 def test_pain_03_feedback_by_decision_id_not_by_hidden_state() -> None:

@@ -35,7 +35,7 @@ EVERY = pytest.mark.parametrize("name", lewa.learners.ALL)
 LAZY = ("bandit-lewa", "hp-bandit-lewa", "exp3")  # compiled for coins that are drawn lazily; the others for tables only
 # These may give an action no chance at all.
 SURE = (
-    *("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube"),
+    *("normalhedge", "ucb1", "epsilon-first", "kube", "kube@fractional"),
     *("squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints"),
 )
 COINS: dict[str, Any] = {"rewards": [0.9, 0.6, 0.2], "constraints": [[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]]}
@@ -301,7 +301,7 @@ import numba
 
 import lewa.engine.session
 
-numba.njit(lambda x: x[0])(lewa.engine.session.SPARE)
+numba.njit(lambda x: x[0])(lewa.engine.session.NO_DICE)
 for _ in sys.stdin:
     child = os.fork()
     if child == 0:

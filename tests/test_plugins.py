@@ -145,13 +145,13 @@ HALF_LEARNERS = [
     ("mine_tuple:Solver", TUPLE, "the learner mine_tuple:Solver must be a subclass of lewa.learners.Learner, got <class"),
     (
         "mine_start:Solver",
-        SOURCE.replace(" -> SolverState", ""),
-        "the learner mine_start:Solver cannot be used: Solver.start must annotate what it returns, a named tuple",
+        SOURCE.replace(" -> SolverState", "").replace("learn(self, s: SolverState", "learn(self, s"),
+        "the learner mine_start:Solver cannot be used: Solver.learn must annotate its state, `s`, with a named tuple",
     ),
     (
         "mine_str:Solver",
-        SOURCE.replace(" -> SolverState", " -> 'X'"),
-        r"the learner mine_str:Solver cannot be used: the annotations of Solver.start cannot .*'X' is not defined",
+        SOURCE.replace("learn(self, s: SolverState", "learn(self, s: 'X'"),
+        r"the learner mine_str:Solver cannot be used: the annotations of Solver.learn cannot .*'X' is not defined",
     ),
     (
         "mine_seen:Solver",

@@ -16,13 +16,13 @@ import pytest
 
 import lewa
 from lewa.engine.stamp import UNSAVED, stamp_of
-from lewa.feedback import Full, feedback_kind
+from lewa.feedback import NOTHING, Bandit, Full, feedback_kind
 from lewa.kernels import compiled_form, dump, grow, load, normalize, ones, pack, state_type
 from lewa.lab.study import expand, parse
 from lewa.learners import ALL, WRAPPERS, Lewa, find, make, settings_of
 from lewa.learners.base import Learner
-from lewa.learners.doubling import Doubling
-from lewa.learners.tightened import Tightened, least_slack
+from lewa.learners.wrappers.doubling import Doubling
+from lewa.learners.wrappers.tightened import Tightened, least_slack
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Vector
 from tests import forks
@@ -228,8 +228,8 @@ def test_another_process_reads_what_is_pickled_before_it_made_the_class(name: st
 
 
 def test_the_modules_of_wrappers_are_not_hidden_by_a_function() -> None:
-    import lewa.learners.doubling as doubling
-    import lewa.learners.tightened as tightened
+    import lewa.learners.wrappers.doubling as doubling
+    import lewa.learners.wrappers.tightened as tightened
 
     assert (doubling.Doubling, tightened.Tightened) == (Doubling, Tightened)
 
@@ -251,12 +251,11 @@ def test_the_next_process_finds_the_loop_on_disk(run_fresh: Run) -> None:
     assert run_fresh(FOUND, "lewa+tightened").split() == ["0", str(trace.reward[0, -1])]
 
 
-def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
-    player = lewa.Player(make("bandit-lewa+doubling", 3, 1, 0.5), actions=3)
-    action, propensity = player.choose()
-    player.learn(action, propensity, 1.0, 0.5)
+def test_a_chance_that_no_epoch_gives_is_refused() -> None:
+    learner = make("bandit-lewa+doubling", 3, 1, 0.5)
+    state = lewa.functional.start(learner, 3)
     with pytest.raises(ValueError, match="the propensity of the action must lie in"):
-        player.learn(0, 1e-9, 1.0, 0.5)
+        lewa.functional.learn(learner, state, Bandit(0, 1e-9, 1.0, np.array([0.5]), NOTHING, NOTHING))
 
 
 @pytest.mark.compiled

@@ -14,7 +14,6 @@ from lewa.advice import advise
 from lewa.frontiers import frontier
 from lewa.measures import hindsight, judge, positive_violation, regret, violation
 from lewa.measures.trace import Trace as Trace
-from lewa.simulate.player import Player
 from lewa.simulate.replay import replay
 from lewa.simulate.run import play
 from lewa.theory.guarantees import Guarantee as Guarantee
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
-    "Player",
     "Setting",
     "advise",
     "at_least",

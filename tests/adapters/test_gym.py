@@ -241,7 +241,6 @@ def test_an_observation_ends_with_the_features_of_the_round_that_comes_next() ->
     assert [observation.size for observation in seen] == [4] * 6
     np.testing.assert_array_equal([observation[2:] for observation in seen], [*contexts, np.zeros(2)])
     assert (seen[0][:2] == 0).all()
-    agent = lewa.learners.SquareCbLewa.tuned(3, 5, 0.5, features=2)  # a learner is shown them as they are
-    player = lewa.Player(agent, 3)
-    player.see(seen[0][2:])
-    assert player.play().sum() == pytest.approx(1)
+    learner = lewa.learners.SquareCbLewa.tuned(3, 5, 0.5, features=2)  # a learner gets them as they are
+    state = lewa.functional.see(learner, lewa.functional.start(learner, 3), seen[0][2:])
+    assert lewa.functional.play(learner, state).sum() == pytest.approx(1)

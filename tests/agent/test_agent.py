@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, Decision, Feedback, UnknownError
+from lewa.engine.session import Session, dice_of
+from lewa.feedback import NOTHING, Bandit
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import BanditLewa, make
 
@@ -231,16 +233,16 @@ def test_late_feedback_is_weighted_by_the_chance_at_the_draw() -> None:
 def test_a_dense_learner_is_answered_for_the_play_of_the_draw() -> None:
     learner = make("hp-bandit-lewa", 3, 100, 0.5)
     agent = Agent(range(3), [at_least("c", 0.5)], horizon=100, learner="hp-bandit-lewa", seed=1)
-    player = lewa.Player(learner, 3, seed=1)
+    session = Session(learner, 3, dice_of(1))
     asked = []
-    for _ in range(4):
-        decision, p = agent.pull(), player.play()
-        assert (decision.action, decision.probability) == player.choose()
+    for t in range(4):
+        decision, p = agent.pull(), session.play()
+        assert (decision.action, decision.probability) == session.choose(t)[:2]
         asked.append((decision, p))
     for decision, p in reversed(asked):
         agent.update(decision, reward=0.5, c=0.25)
-        player.learn(int(decision.action), decision.probability, 0.5, 0.25, play=p)
-    assert agent.pull().play == tuple(player.play())
+        session.learn(Bandit(int(decision.action), decision.probability, 0.5, np.array([0.25]), p, NOTHING))
+    assert agent.pull().play == tuple(session.play())
 
 
 def test_an_answer_in_parts_is_the_answer() -> None:

@@ -128,6 +128,14 @@ def broken(change: Any) -> dict[str, Any]:
     return plain
 
 
+def test_an_agent_saved_under_a_name_of_an_earlier_version_continues() -> None:
+    for name, fractional in (("kube", 0.0), ("fractional-kube", 1.0)):
+        agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=name, horizon=100, seed=1)
+        snapshot = agent.snapshot()
+        assert snapshot["setup"]["learner"].pop("fractional") == fractional  # two classes had no such parameter
+        assert Agent.restore(snapshot).snapshot() == agent.snapshot()
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

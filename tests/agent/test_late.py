@@ -397,7 +397,7 @@ def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_
     assert lost.status().guarantees[1].regret == pytest.approx(before + 1, abs=0.5)
 
 
-def test_after_a_shift_no_theorem_is_printed_that_assumes_a_fixed_mean() -> None:
+def test_after_a_shift_nothing_proved_is_printed_that_assumes_a_fixed_mean() -> None:
     def shifted(learner: str, quantity: str, vector: bool) -> Any:
         agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=2000, seed=0)
         answer_late(agent, 1000, 0, vector)

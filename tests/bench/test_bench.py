@@ -12,10 +12,10 @@ from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
+from lewa.engine.session import Session, dice_of
 from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, NATURE, field_types, pack
 from lewa.learners import ALL, BanditLewa, EpsilonFirst, HpBanditLewa, Lewa, UcbLp
-from lewa.simulate.player import Player
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the C loops are built with gcc, which is not here")
@@ -66,10 +66,6 @@ def test_a_row_says_whether_its_goal_is_met() -> None:
     assert "| z | 10 | 3.00x |  |  |" in bench.markdown([bench.at_most("z", 10, 3, 0)])
 
 
-def test_one_interactive_round_is_measured_through_the_checked_path() -> None:
-    assert bench.interactive(10, 50)() == 50
-
-
 @pytest.mark.plain
 @pytest.mark.parametrize("calls", [agents.pull_and_update, agents.in_lists])
 def test_the_calls_of_an_agent_play_the_rounds(calls: Callable[[int, int], Callable[[], int]]) -> None:
@@ -111,13 +107,12 @@ def test_learners_that_begin_with_a_tour_are_timed_after_it() -> None:
     for name, kind in ALL.items():
         if feedback_kind(kind) == "full" or "explore" in field_types(kind):
             continue
-        player = Player(kind.tuned(K, 1_000_000, FLOOR), K)
+        session = Session(kind.tuned(K, 1_000_000, FLOOR), K, dice_of(0))
         taken = []
-        for _ in range(K):
-            play = player.play()
-            action, propensity = player.choose()
-            player.learn(action, propensity, 0.5, 0.5, play)
-            taken.append(action)
+        for t in range(K):
+            choice = session.choose(t)
+            session.learn(session.answer(choice, np.full(K, 0.5), np.full((1, K), 0.5)))
+            taken.append(choice.action)
         if len(set(taken)) == K:
             tours.append(name)
     assert sorted(tours) == sorted(growth.TOURS)

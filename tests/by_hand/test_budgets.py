@@ -87,8 +87,8 @@ def first(book: Book) -> list[float]:
 
 
 RULES: dict[str, Any] = {
-    "kube": (kube, lambda T, floor: lewa.learners.Kube(T, floor)),
-    "fractional-kube": (fractional, lambda T, floor: lewa.learners.FractionalKube(T, floor)),
+    "kube": (kube, lambda T, floor: lewa.learners.Kube(T, 0.0, floor)),
+    "kube@fractional": (fractional, lambda T, floor: lewa.learners.Kube(T, 1.0, floor)),
     "epsilon-first": (first, lambda T, floor: lewa.learners.EpsilonFirst(0.4, T, floor)),
 }
 
@@ -116,19 +116,19 @@ def test_rounds_until_the_budget_is_spent_and_after(name: str, floor: list[float
 
 def test_kube_mixes_what_fits_into_the_rest_of_the_budget() -> None:
     """Costs 3/8 and 1/8, and 1 is left: the first is denser, and two of them leave room for two of the other."""
-    learner = lewa.learners.Kube(3.0, np.array([0.0]))
+    learner = lewa.learners.Kube(3.0, 0.0, np.array([0.0]))
     state = lewa.functional.start(learner, 2)
     book = state.book
     book.drawn[:], book.reward[:], book.cost[:], book.used[:] = (1e9, 1e9), (0.9, 0.2), (0.375, 0.125), 2.0
     assert lewa.functional.play(learner, state).tolist() == [0.5, 0.5]
-    fraction = lewa.learners.FractionalKube(3.0, np.array([0.0]))
+    fraction = learner.replace(fractional=1.0)
     assert lewa.functional.play(fraction, state).tolist() == [1.0, 0.0]
 
 
 def test_a_floor_of_1_leaves_no_budget_and_one_of_0_is_never_spent() -> None:
     game = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 0.8]])
     for floor, likely in ((1.0, [0.0, 1.0]), (0.0, [0.0, 1.0])):  # the cheapest; the densest, 0.5/0.2 against 0.9/0.8
-        learner = lewa.learners.FractionalKube.tuned(2, 1000, floor)
+        learner = lewa.learners.Kube.tuned(2, 1000, floor, tuning="fractional")
         trace = lewa.play(learner, game, 1000) if floor < 1 else None
         if trace is None:
             with pytest.warns(UserWarning, match="no play meets the floor"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.engine.session import Session, dice_of
 
 RNG = np.random.default_rng(8)
 T, K, FLOOR = 60, 3, (0.5, 0.4)
@@ -72,21 +73,20 @@ def test_bandit_feedback_by_hand(name: str) -> None:
 def test_the_agents_governor_and_the_wrapper_call_for_safe_play_in_the_same_rounds() -> None:
     """One rule: with answers at once an agent with a governor makes the decisions of the wrapped learner."""
     learner: Any = lewa.learners.make("squarecb-lewa+governed", K, T, FLOOR, safe=1, margin=0.25, debt=1.2)
-    player = lewa.Player(learner, K, 5)
+    session: Any = Session(learner, K, dice_of(5))
     limits = [lewa.at_least("a", FLOOR[0]), lewa.at_least("b", FLOOR[1])]
     governor = lewa.Governor(1, sure={"a": 0.75, "b": 0.65}, debt={"a": 1.2, "b": 1.2})
     agent = lewa.Agent([0, 1, 2], limits, governor=governor, seed=5, learner="squarecb-lewa+governed")
     assert agent.setup.learner_name == "squarecb-lewa"
     for t in range(T):
-        p = player.play()
-        decision, (i, chance) = agent.pull(), player.choose()
-        assert (decision.action, decision.probability) == (i, chance)
-        reward, (a, b) = float(REWARDS[t, i]), KEPT[t, i].tolist()
-        agent.update(decision, reward=reward, a=a, b=b)
-        player.learn(i, chance, reward, [a, b], p)
+        decision, choice = agent.pull(), session.choose(t)
+        assert (decision.action, decision.probability) == choice[:2]
+        a, b = KEPT[t, choice.action].tolist()
+        agent.update(decision, reward=float(REWARDS[t, choice.action]), a=a, b=b)
+        session.learn(session.answer(choice, REWARDS[t], KEPT[t].T))
     status: Any = agent.status().governor
     assert 0 < status.safe < T
-    assert status.reserved == pytest.approx(tuple(player.state.governed_debt), abs=1e-12)
+    assert status.reserved == pytest.approx(tuple(session.state.governed_debt), abs=1e-12)
 
 
 def test_tuning_and_refusals() -> None:

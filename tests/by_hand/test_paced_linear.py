@@ -5,7 +5,7 @@ import pytest
 
 from lewa import functional
 from lewa.learners import PacedLinTs, PacedLinUcb
-from lewa.learners.paced_linear import PacedLinear
+from lewa.learners.rivals.paced_linear import PacedLinear
 
 FLOOR, EXPECTED, ROUNDS = (0.6, 0.3), [[0.5, 0.7, 0.9], [0.2, 0.3, 0.4]], 60
 MASK = np.array([1.0, 0.0, 1.0])

@@ -9,7 +9,7 @@ import lewa
 from lewa import functional
 from lewa.engine.extend import with_floor
 from lewa.kernels.roles import Rescaling
-from lewa.learners.paced_hedge import PacedHedge, mix_memories
+from lewa.learners.practical.paced_hedge import PacedHedge, mix_memories
 
 FLOOR = (0.6, 0.3)
 REWARDS = [[0.9, 0.2, 0.4], [0.1, 0.8, 0.5], [1.0, 0.0, 0.3], [0.6, 0.7, 0.2], [0.5, 0.5, 0.9]]

@@ -48,7 +48,7 @@ LONG_ROUNDS = [
 ]
 # Each kind of feedback, and what the single steps of some learners do besides: contexts, charges, programs, projections.
 # The loop of every learner is compiled, here and in tests/test_without_jit.py; the single steps of all in `make falsify`.
-STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "squarecb-lewa", "fractional-kube", "thompson-lp"]
+STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "squarecb-lewa", "kube@fractional", "thompson-lp"]
 
 
 def put_to(laws: list[Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from tests.fuzz import hostile
 
 import lewa
+from lewa import functional
 from lewa.data.log import Log
 from lewa.data.off_policy import doubly_robust, ips, snips
 
@@ -211,31 +212,20 @@ def saved_agent(rng: Random, folder: Path) -> Call:
     return Call(f"Agent.load of {data[:80]!r}", lambda: _strict(lewa.Agent.load(path)))
 
 
-def player(rng: Random, folder: Path) -> Call:
-    name = rng.choice(["bandit-lewa", "lewa", "lewa-ucb", "bandit-op-ewa", "exp3"])
-    player: Any = lewa.Player(lewa.learners.make(name, 3, 100, 0.5), actions=3, seed=2)
-    action, propensity = player.choose()
-    given: list[Any] = [int(action), float(propensity), 0.5, 0.5]  # of the types that the fast step is compiled for
+def answer(rng: Random, folder: Path) -> Call:
+    learner: Any = lewa.learners.make(rng.choice(["bandit-lewa", "lewa", "lewa-ucb", "bandit-op-ewa", "exp3"]), 3, 100, 0.5)
+    state = functional.start(learner, 3)
+    play: Any = functional.play(learner, state)
+    given: list[Any] = [1, float(play[1]), 0.5, [0.5], play, []]
     for _ in range(rng.choice([1, 1, 2])):
-        n = rng.randrange(4)
+        n = rng.randrange(6)
         bad: Any = rng.choice([-1, 3, 2**40]) if n == 0 else rng.choice(hostile.FLOATS)
         given[n] = bad if rng.random() < 0.5 else hostile.thing(rng)
-    play = rng.choice([None, player.play(), hostile.thing(rng)])
-
-    def state() -> object:
-        return player.play().tobytes(), pickle.dumps(player.state), player.rounds
-
+    seen = functional.Bandit(*given)
     if rng.random() < 0.5:
-        return Call(f"Player({name}).learn{tuple(given)!r}", lambda: player.learn(*given, play), state)
-    rewards, constraints = rng.choice([[0.5] * 3, hostile.thing(rng)]), rng.choice([[0.5] * 3, hostile.thing(rng)])
-    text = f"Player({name}).learn_all({rewards!r}, {constraints!r}, {play!r})"
-    return Call(text, lambda: player.learn_all(rewards, constraints, play), state)
-
-
-def new_player(rng: Random, folder: Path) -> Call:
-    learner = rng.choice([lewa.learners.make("bandit-lewa", 3, 100, 0.5), hostile.thing(rng)])
-    actions, seed = rng.choice([3, _small(rng)]), rng.choice([0, hostile.thing(rng)])
-    return Call(f"Player({learner!r}, {actions!r}, {seed!r})", lambda: lewa.Player(learner, actions, seed).choose())
+        return Call(f"learn({seen!r})", lambda: functional.learn(learner, state, seen), lambda: pickle.dumps(state))
+    full: list[Any] = [rng.choice([right, hostile.thing(rng)]) for right in ([0.5] * 3, [[0.5] * 3], play)]
+    return Call(f"full_feedback{tuple(full)!r}", lambda: functional.learn(learner, state, functional.full_feedback(*full)))
 
 
 def _small(rng: Random) -> Any:
@@ -328,8 +318,7 @@ BUILDERS: dict[Callable[[Random, Path], Call], float] = {
     in_context: 8,
     column: 3,
     journal: 5,
-    player: 12,
-    new_player: 3,
+    answer: 12,
     play: 6,
     tuned: 8,
     table: 5,

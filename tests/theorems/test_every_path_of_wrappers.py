@@ -28,8 +28,8 @@ from tests.theorems.instances import (
 
 import lewa
 from lewa.learners import AnytimeLewa, Lewa, make
-from lewa.learners.doubling import Doubling
-from lewa.learners.tightened import Tightened
+from lewa.learners.wrappers.doubling import Doubling
+from lewa.learners.wrappers.tightened import Tightened
 from lewa.types import Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])

@@ -8,6 +8,7 @@ import pytest
 from tests.theorems.instances import some
 
 import lewa
+from lewa.engine.session import Session, dice_of
 from lewa.learners import BanditOpEwa, OpEwa
 from lewa.theory.setting import Setting
 from lewa.types import Vector
@@ -30,16 +31,16 @@ LIARS: dict[str, Liar] = {
 
 def play_against(liar: Liar, learner: BanditOpEwa, seed: int) -> tuple[float, float]:
     """Return regret and the sum of shortfalls by the truth, against a liar that has C to spend; nothing else is noisy."""
-    player, left, reward, short = lewa.Player(learner, K, seed), C, 0.0, 0.0
+    session, left, reward, short = Session(learner, K, dice_of(seed)), C, 0.0, 0.0
     for t in range(T):
-        p = player.play()
+        p = session.play()
         lie = TRUTH
         if left > 0:
             lie = np.clip(liar(t, p), np.maximum(TRUTH - left, 0), np.minimum(TRUTH + left, 1))
             left = max(left - float(abs(lie - TRUTH).max()), 0.0)
-        action, propensity = player.choose()
-        player.learn(action, propensity, float(REWARDS[action]), float(lie[action]), p)
-        reward += REWARDS[action]
+        choice = session.choose(t)
+        session.learn(session.answer(choice, REWARDS, lie[np.newaxis]))
+        reward += REWARDS[choice.action]
         short += max(FLOOR - float(p @ TRUTH), 0.0)
     best = 0.5 * REWARDS[1] + 0.5 * REWARDS[2], 0.25 * REWARDS[0] + 0.75 * REWARDS[2]  # the corners of what meets the floor
     return T * max(best) - reward, short

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.statements import late_statements, probable_statements
+from tests.statements import certificate, late_statements, probable_statements
 from tests.theorems.instances import HUNT, few, law
 
 from lewa.engine.session import Session
@@ -78,7 +78,7 @@ class Path(NamedTuple):
     reserved: Matrix  # (T, m)  the reserves of the actions drawn; 0 without reserves
 
     @property
-    def late_statements(self) -> Delays:
+    def late(self) -> Delays:
         """D, G, e, the most open, and the lost."""
         T = len(self.actions)
         partners = [len(self.open[t]) + sum(t in later for later in self.open) for t in range(T)]
@@ -106,8 +106,7 @@ def play(x: World) -> Path:
         else:
             session.learn(answer)
             short[:] += x.floor - path.kept[t]
-        certificate: Any = session.learner.certificate(session.state)
-        path.certified.append((certificate, short.copy()))
+        path.certified.append((certificate(session.learner, session.state), short.copy()))
         path.estimates[t] = (former - session.state.weights.log[path.actions[t]]) / eta
 
     for t, place in enumerate(x.order):

@@ -142,7 +142,7 @@ def bought(learner: Any, game: Any, T: int, seeds: int) -> float:
 def test_kube_and_its_fractional_form_buy_more_than_epsilon_first() -> None:
     """As Tran-Thanh, Chapman, Rogers and Jennings (2012) report, in direction: means over games drawn at random."""
     rng, T, floor, K, shares = np.random.default_rng(1), 4000, 0.8, 10, []
-    rivals = [("kube", {}), ("fractional-kube", {}), *(("epsilon-first", {"explore": x}) for x in (0.05, 0.1, 0.3))]
+    rivals = [("kube", {}), ("kube@fractional", {}), *(("epsilon-first", {"explore": x}) for x in (0.05, 0.1, 0.3))]
     for _ in range(6):
         rewards, costs = rng.random(K), rng.uniform(0.2, 1, K)
         game, most = Bernoulli(rewards, [1 - costs]), (rewards / costs).max() * T * (1 - floor)
@@ -188,7 +188,7 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("exp3", {"epsilon": 0.1}, "nothing is proved about single runs"),
         ("ucb1", {}, "proved only for rewards with a fixed mean: expected regret <="),
         ("kube", {}, "until a budget is spent"),
-        ("fractional-kube", {}, "until a budget is spent"),
+        ("kube@fractional", {}, "until a budget is spent"),
         ("epsilon-first", {}, "until a budget is spent"),
         ("ucb-lp", {}, "no bound is proved"),
         ("thompson-lp", {}, "no bound is proved"),

@@ -20,7 +20,7 @@ from lewa.theory import projected
 # Never advised, beside the printed boxes: EWA and some rivals are blind to constraints, of the penalties and other rivals
 # nothing is proved, and epochs only add rounds of exploration to bandit OP-EWA.
 BLIND = ("ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb1")
-HEURISTIC = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube", "fractional-kube")
+HEURISTIC = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube")
 UNPROVED = (*HEURISTIC, "paced-hedge", "squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints")
 # What these assume of contexts and policies no setting says.
 CONTEXTUAL = (

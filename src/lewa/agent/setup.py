@@ -28,7 +28,7 @@ from lewa.context import Context, as_context
 from lewa.engine.session import Session
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
-from lewa.learners import find, make, settings_of
+from lewa.learners import ALIASES, find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.known_constraints import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
@@ -154,7 +154,8 @@ def from_plain(plain: Plain) -> Setup:
     names, policy = field_names(constraints), plain["unanswered"]
     by_regressor = WidthSquareCbLewa if plain.get("widths") is True else RegressorSquareCbLewa
     kind = find(plain["name"]) if plain.get("regressor") is None else by_regressor
-    learner = load(kind, all_learned(kind, plain["learner"], len(actions)))
+    lacking = ALIASES[plain["name"]].parameters if plain["name"] in ALIASES else {}
+    learner = load(kind, {**lacking, **all_learned(kind, plain["learner"], len(actions))})
     check_floor(learner, constraints)
     return Setup(
         actions=actions,

@@ -16,7 +16,7 @@ TURN = 0.25  # seconds of a turn, which has fewer rounds where they take longer
 SLOW = 4.0  # seconds for the least rounds after which a learner is not measured with more actions
 FIRST_PHASE = 2.0  # seconds that its first phase may take
 # Learners that take every action once before they play by their rule.
-TOURS = ("ucb1", "ucb-lp", "thompson-lp", "kube", "fractional-kube")
+TOURS = ("ucb1", "ucb-lp", "thompson-lp", "kube", "kube@fractional")
 
 
 def cost_growth(

@@ -22,7 +22,7 @@ import numpy as np
 from lewa.bench.agents import in_lists, pull_and_update
 from lewa.bench.c_loops import KEY, c_library, in_c
 from lewa.bench.peers import mabwiser_ucb1, pareto_bandit, pymab_exp3, river_ewa, river_exp3
-from lewa.bench.rounds import FLOOR, coins, plain_coins, rows_of
+from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Record, Window, new_record
@@ -32,7 +32,6 @@ from lewa.games import Bernoulli
 from lewa.kernels import DICE, NATURE, pack
 from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Learner, Lewa
 from lewa.schema import SpeedRow
-from lewa.simulate.player import Player
 from lewa.simulate.run import play
 
 Variant: TypeAlias = Callable[[int], Callable[[], int]]  # for so many actions, a function that plays some rounds
@@ -138,21 +137,6 @@ def bandit(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[
     return variant
 
 
-def interactive(actions: int, rounds: int) -> Callable[[], int]:
-    """Return one round at a time, through the checked single step."""
-    player = Player(tuned(BanditLewa, actions), actions)
-    means, uniforms = plain_coins(actions, rounds)
-
-    def variant() -> int:
-        for u in uniforms:
-            action, propensity = player.choose()
-            player.learn(action, propensity, 1.0 if u < means[action] else 0.0, 0.5)
-        return rounds
-
-    variant()
-    return variant
-
-
 def tuned(kind: Any, actions: int) -> Learner:
     """Return the learner with its recommended tuning for a million rounds."""
     learner: Learner = kind.tuned(actions, 1_000_000, FLOOR)
@@ -222,8 +206,6 @@ def against_peers() -> list[Row]:
     title = "EWA, batch, against river's EWARegressor"
     rows += _against(title, "river", (150, 500), _ewa, partial(river_ewa, rounds=short))
     exp3_of_river = partial(river_exp3, rounds=short)
-    title = "one interactive round against river's Exp3"
-    rows += _against(title, "river", (5, 25), partial(interactive, rounds=short), exp3_of_river)
     for name, package, ruler, goals in (
         ("river's Exp3", "river", exp3_of_river, (1, 5)),
         ("mabwiser's UCB1", "mabwiser", partial(mabwiser_ucb1, rounds=FEW), (1, 1)),

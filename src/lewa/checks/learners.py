@@ -29,18 +29,17 @@ from lewa.checks.sequences import (
     relabelled_world,
     run,
     steps,
-    tell,
     walk,
     world,
 )
 from lewa.engine.not_compiled import NotCompiledError
+from lewa.engine.session import Session, dice_of
 from lewa.feedback import Bandit, FeedbackKind, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
 from lewa.kernels.roles import MULTIPLIER, array_with
 from lewa.learners import Learner
 from lewa.learners.parameters import relabelled
-from lewa.simulate.player import Player
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE
 from lewa.theory.setting import Setting
 from lewa.types import State
@@ -268,16 +267,17 @@ def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
     """Check that the loop of a simulation and the single steps of an application give the same plays and actions."""
     rewards, constraints, _, contexts = world(learner, actions)
     trace = run(learner, rewards, constraints, every_round=True, contexts=contexts if contexts.size else None)
-    player, again = Player(learner, actions, *trace.seeds), world(learner, actions)._replace(actions=trace.actions[0])
+    session = Session(learner, actions, dice_of(*trace.seeds))
+    again = world(learner, actions)._replace(actions=trace.actions[0])
     for t, (now, p) in enumerate(zip(walk(learner, actions, again), trace.plays[0], strict=True)):  # type: ignore[index]
         if now.context.size:
-            player.see(now.context)
-        for who, other in (("single steps play", now.play), ("a Player plays", player.play())):
+            session.see(now.context)
+        for who, other in (("single steps play", now.play), ("a session plays", session.play())):
             agree = abs(other - p).max() <= ROUNDING
             hold(agree, "after round {} the loop plays {}, {} {}; they must agree", t, p, who, other)
-        action, drawn = player.choose()[0], again.actions[t]
-        hold(action == drawn, f"after round {t} the loop draws action {drawn}, a Player action {action}; they must agree")
-        tell(player, now.seen)
+        action, drawn = session.choose(t).action, again.actions[t]
+        hold(action == drawn, f"after round {t} the loop draws action {drawn}, a session action {action}; they must agree")
+        session.learn(now.seen)
 
 
 def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:

@@ -15,7 +15,6 @@ from lewa.games import Table
 from lewa.kernels.roles import CHARGED, FEATURES, array_with
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
-from lewa.simulate.player import Player
 from lewa.simulate.run import play
 from lewa.types import Cube, Indices, Matrix, State, Vector
 
@@ -106,17 +105,6 @@ def charge(learner: Learner, state: State, action: int) -> tuple[State, Vector]:
 def _drawable(p: Vector, action: int) -> int:
     """Return the action, or the next one in a circle that the play can draw: so in every order of the actions alike."""
     return next((i for n in range(p.size) if p[i := (action + n) % p.size] > 0), action)
-
-
-def tell(player: Player, seen: Full | Bandit) -> None:
-    """Pass the same feedback to an application's player."""
-    if isinstance(seen, Full):
-        player.learn_all(seen.rewards, seen.constraints, seen.play, seen.charged)
-    else:
-        met = seen.constraints
-        player.learn(
-            seen.action, seen.propensity, seen.reward, float(met[0]) if met.size == 1 else met, seen.play, seen.charged
-        )
 
 
 def run(

@@ -21,7 +21,6 @@ from lewa.engine.steps import (
     LearnBandit,
     LearnFull,
     LearnMany,
-    LearnOne,
     PlayStep,
     ReleaseStep,
     charge_step,
@@ -32,7 +31,6 @@ from lewa.engine.steps import (
     learn_bandit_step,
     learn_full_step,
     learn_many_step,
-    learn_one_step,
     play_step,
     release_step,
 )
@@ -56,7 +54,6 @@ class CompiledLearner(NamedTuple):
     release: ReleaseStep
     learn_full: LearnFull
     learn_bandit: LearnBandit
-    learn_one: LearnOne
     draw_many: DrawMany
     learn_many: LearnMany
 
@@ -99,7 +96,6 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         release=named("release", release_step(form)),
         learn_full=named("learn_full", learn_full_step(form)),
         learn_bandit=named("learn_bandit", learn_bandit_step(form)),
-        learn_one=named("learn_one", learn_one_step(form)),
         draw_many=named("draw_many", draw_many(form)),
         learn_many=named("learn_many", learn_many_step(form)),
     )

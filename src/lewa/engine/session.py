@@ -20,7 +20,6 @@ from lewa.validation import as_count, short_repr
 
 NO_DICE = np.zeros(1, dtype=np.uint64)  # of a session that draws no action
 NO_PLAY = NOTHING
-SPARE = np.zeros(1)
 
 
 class Choice(NamedTuple):
@@ -201,7 +200,7 @@ class Session:
 
 
 def _buffer(learner: Learner, actions: int, state: object) -> Vector:
-    """Return a buffer of the learner, its first state or a copy of this one, and a spare number, for `steps.learn_one`.
+    """Return a buffer of the learner and its first state, or a copy of this one.
 
     All buffers of a learner begin alike, with the header and the parameters, which are read-only.
     """
@@ -215,13 +214,13 @@ def _buffer(learner: Learner, actions: int, state: object) -> Vector:
     parts = _arrays(first if state is None else state)
     shapes, beginning = layouts[actions]
     if [part.shape for part in parts] == shapes:
-        return np.concatenate([beginning, *[part.ravel() for part in parts], SPARE])
+        return np.concatenate([beginning, *[part.ravel() for part in parts]])
     if [part.size for part in parts] != [prod(shape) for shape in shapes]:
         raise ValueError(
             f"state must belong to {type(learner).__name__} with {actions} actions and {learner.floor.size} "
             f"constraints, got {short_repr(state)}"
         )
-    return np.concatenate((pack(learner, state), SPARE))
+    return pack(learner, state)
 
 
 @lru_cache(maxsize=1024)

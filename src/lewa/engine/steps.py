@@ -22,7 +22,6 @@ LearnBandit: TypeAlias = Callable[
 ]  # the buffer, and those of `Bandit`
 DrawMany: TypeAlias = Callable[[Vector, Words, int, Vector, Vector, Indices, Matrix, Matrix], None]  # actions in a row
 LearnMany: TypeAlias = Callable[[Vector, Vector, Indices, Vector, Matrix, Matrix, Matrix, Matrix], None]  # answers in a row
-LearnOne: TypeAlias = Callable[[Vector, int, float, int, float, float, float], bool]  # False if it was refused
 
 
 @rule
@@ -103,21 +102,6 @@ def learn_bandit_step(learner: type[Learner]) -> LearnBandit:
     ) -> None:
         self, s = unpack(learner, memory)
         learn(self, s, Bandit(action, propensity, reward, constraints, p, charged))
-
-    return step
-
-
-def learn_one_step(learner: type[Learner]) -> LearnOne:
-    """Make the step that checks and learns bandit feedback with one constraint, from plain numbers: the fastest one."""
-
-    def step(memory: Vector, K: int, least: float, action: int, propensity: float, reward: float, constraint: float) -> bool:
-        if not (0 <= action < K and least <= propensity <= 1 and 0 <= reward <= 1 and 0 <= constraint <= 1):
-            return False
-        self, s = unpack(learner, memory)
-        c = memory[memory.size - 1 :]  # a session's buffer has one spare number at its end
-        c[0] = constraint
-        learn(self, s, Bandit(action, propensity, reward, c, c[:0], c[:0]))
-        return True
 
     return step
 

@@ -5,60 +5,49 @@ from dataclasses import is_dataclass
 from functools import cache, partial
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
-from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
-from lewa.learners.anytime_op_ewa import AnytimeOpEwa
 from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
-from lewa.learners.bandit_epoch_project import BanditEpochProject
-from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
-from lewa.learners.bandit_op_ewa import BanditOpEwa
-from lewa.learners.bandit_safe_mixing import BanditSafeMixing
 from lewa.learners.base import Learner
 from lewa.learners.contexts.lewa_policies import LewaPolicies
-from lewa.learners.doubling import Doubling
-from lewa.learners.epsilon_first import EpsilonFirst
-from lewa.learners.exp3 import Exp3
-from lewa.learners.exp3_p import Exp3P
 from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
-from lewa.learners.explore_then_project import ExploreThenProject
-from lewa.learners.fixed_penalty import FixedPenalty
-from lewa.learners.fractional_kube import FractionalKube
-from lewa.learners.gated_penalty import GatedPenalty
-from lewa.learners.governed import Governed
-from lewa.learners.kube import Kube
 from lewa.learners.late_bandit_lewa import LateBanditLewa
 from lewa.learners.late_lewa_ix import LateLewaIx
 from lewa.learners.late_loss_bandit_lewa import LateLossBanditLewa
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
-from lewa.learners.normalhedge import NormalHedge
-from lewa.learners.op_ewa import OpEwa
-from lewa.learners.paced_hedge import PacedHedge
-from lewa.learners.paced_lints import PacedLinTs
-from lewa.learners.paced_linucb import PacedLinUcb
 from lewa.learners.paper.bandit_lewa import BanditLewa
 from lewa.learners.paper.ewa import Ewa
 from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
 from lewa.learners.paper.hp_lewa import HpLewa
 from lewa.learners.paper.lewa import Lewa
+from lewa.learners.practical.paced_hedge import PacedHedge
 from lewa.learners.problem import tunings_of
+from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
+from lewa.learners.projections.epoch_project import BanditEpochProject
+from lewa.learners.projections.explore_then_project import BanditExploreThenProject, ExploreThenProject
+from lewa.learners.projections.op_ewa import AnytimeOpEwa, OpEwa
+from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
-from lewa.learners.safe_mixing import SafeMixing
+from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
+from lewa.learners.rivals.paced_linear import PacedLinTs, PacedLinUcb
+from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty
+from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedge, Ucb1
 from lewa.learners.squarecb_lewa import SquareCbLewa
 from lewa.learners.thompson_lp import ThompsonLp
-from lewa.learners.tightened import Tightened
-from lewa.learners.ucb1 import Ucb1
 from lewa.learners.ucb_lp import UcbLp
 from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
 from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
 from lewa.learners.variants.late_lewa import LateLewa
 from lewa.learners.variants.lewa_ucb import LewaUcb
-from lewa.learners.wrapper import Wrapper
+from lewa.learners.wrappers.doubling import Doubling
+from lewa.learners.wrappers.governed import Governed
+from lewa.learners.wrappers.tightened import Tightened
+from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.plugins import LEARNERS, announced, find_class
 from lewa.validation import nearest, short_repr
 
@@ -110,10 +99,20 @@ ALL: dict[str, type[Learner]] = {
     "paced-lints": PacedLinTs,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
-    "fractional-kube": FractionalKube,
+    "kube@fractional": Kube,
     "bandit-epoch-project": BanditEpochProject,
 }
-# Names of earlier versions, and what to use instead.
+
+
+class Alias(NamedTuple):
+    """A name of earlier versions that still works."""
+
+    name: str  # of this version
+    parameters: dict[str, float]  # what its saved files lack
+
+
+ALIASES = {"fractional-kube": Alias("kube@fractional", {"fractional": 1.0})}
+# Names of earlier versions that work no more, and what to use instead.
 REMOVED = {
     "anytime-ewa": "adahedge",
     "bandit-q": "squarecb-lewa",
@@ -143,6 +142,7 @@ def find(name: str) -> type[Learner]:
         raise TypeError(
             f"the name of a learner must be a string in lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}"
         )
+    name = _current(name)
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
         return WRAPPERS[wrapper].of(find(inside))
@@ -156,6 +156,10 @@ def find(name: str) -> type[Learner]:
         raise ValueError(f"the learner {base} was removed in 0.3.0; use {REMOVED[base]} instead")
     words = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else names()
     raise ValueError(f"unknown learner {name!r}{nearest(name, words)}")
+
+
+def _current(name: str) -> str:
+    return ALIASES[name].name if name in ALIASES else name
 
 
 def _from_outside(name: str) -> type[Learner] | None:
@@ -273,7 +277,7 @@ def _read_arguments(kind: Any) -> Mapping[str, Parameter]:
 
 def _tuning(name: str) -> str:
     """Return the tuning that a name asks for, or nothing if NAME@printed is another rule, which is a separate class."""
-    base, _, tuning = name.partition("@")
+    base, _, tuning = _current(name).partition("@")
     return tuning if tuning and "+" not in name and find(name) is find(base) else ""
 
 
@@ -303,7 +307,6 @@ __all__ = [
     "ExploreThenProject",
     "FixedPenalty",
     "FixedShareLewa",
-    "FractionalKube",
     "GatedPenalty",
     "Governed",
     "HpBanditLewa",

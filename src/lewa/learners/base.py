@@ -247,7 +247,9 @@ def _tuned(kind: Any) -> Callable[..., Any]:
     fields = tuple(field_types(kind))
 
     def tuned(actions: int, horizon: int, floor: object, **settings: Any) -> Any:
-        return kind(**tuned_parameters(kind.__name__, tunings, fields, (actions, horizon, floor), settings))
+        learner = kind(**tuned_parameters(kind.__name__, tunings, fields, (actions, horizon, floor), settings))
+        learner.sizes(actions)  # raises ValueError for a parameter that belongs to other actions
+        return learner
 
     tunings, form = tunings_of(kind), cast(Any, tuned)
     form.__signature__ = tuned_signature(tunings, fields)

@@ -72,6 +72,16 @@ def check_count(name: str, value: float) -> None:
     require(whole, f"{name} must be a whole number of at least 0", **{name: value})
 
 
+def check_share_or_all(name: str, value: float) -> None:
+    """Check that a share lies in (0, 1]."""
+    require(0 < as_real(name, value) <= 1, f"{name} must lie in (0, 1]", **{name: value})
+
+
+def check_flag(name: str, value: float) -> None:
+    """Check that a number is 0 or 1."""
+    require(as_real(name, value) in (0, 1), f"{name} must be 0 or 1", **{name: value})
+
+
 def check_gamma(gamma: float) -> None:
     """Check the share of uniform exploration."""
     check_share("gamma", gamma)
@@ -80,6 +90,11 @@ def check_gamma(gamma: float) -> None:
 def check_epsilon(epsilon: float) -> None:
     """Check the probability with which a bound may fail."""
     check_share("epsilon", epsilon)
+
+
+def check_least_share(share: float) -> None:
+    """Check the smallest share of an action."""
+    require(0 <= as_real("share", share) < 1, "share must lie in [0, 1)", share=share)
 
 
 def check_exponent(b: float) -> None:

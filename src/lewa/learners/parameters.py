@@ -12,7 +12,7 @@ import numpy as np
 
 from lewa.kernels import annotated_types
 from lewa.kernels.roles import Rescaling
-from lewa.learners.parameter_checks import check_count, check_positive, check_share, require
+from lewa.learners.parameter_checks import check_count, check_flag, check_positive, check_share, check_share_or_all, require
 from lewa.types import Matrix, Vector
 
 NO_ACTION = -1.0  # in place of the index of an action
@@ -41,9 +41,12 @@ class Law(NamedTuple):
     check: Callable[[str, float], None]
 
 
-Step: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]  # positive
+Positive: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]
+Step: TypeAlias = Positive  # of an update
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
 Count: TypeAlias = Annotated[float, Law(check_count)]  # a whole number of at least 0
+ShareOrAll: TypeAlias = Annotated[float, Law(check_share_or_all)]  # in (0, 1]
+Flag: TypeAlias = Annotated[float, Law(check_flag)]  # 0 or 1
 
 
 class NewAction(NamedTuple):

@@ -15,15 +15,16 @@ from lewa.learners.parameter_checks import (
     check_epsilon,
     check_exponent,
     check_gamma,
+    check_least_share,
     check_positive,
     check_problem,
     log_actions,
     require,
 )
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 from lewa.validation import as_count, as_real, nearest
 
-Parameters: TypeAlias = Mapping[str, float | Vector | Matrix]  # by name, without the floor
+Parameters: TypeAlias = Mapping[str, object]  # by name, without the floor
 Tune: TypeAlias = Callable[..., Parameters]
 
 
@@ -117,7 +118,7 @@ SETTINGS = {
     "gamma": TuningSetting("The share of exploration, in place of the tuned one.", check_gamma),
     "delta": TuningSetting(REPLACES, lambda value: check_positive(delta=value)),
     "kappa": TuningSetting("The share of its radius by which each estimate is relaxed.", _number("kappa")),
-    "share": TuningSetting("The smallest share of an action; None for 0 if kappa = 1, else 1/T."),
+    "share": TuningSetting("The smallest share of an action; None for 0 if kappa = 1, else 1/T.", check_least_share),
     "corruption": TuningSetting(
         "The total corruption of the constraints that the estimates allow for.", _number("corruption")
     ),

@@ -1,1 +1,1 @@
-"""Play learners against games, replay them on logs, and run them in an application."""
+"""Play learners against games, and replay them on tables and logs."""

@@ -51,21 +51,21 @@ def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guara
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 
-def adahedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
+def adahedge(learner: parameters.Floor, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Bound regret by 1 + sqrt(1 + T ln K), at every T."""
     if actions == 1:
-        return one_action(floor)
-    return blind(adversarial.adahedge(actions, rounds), rounds, floor, "AdaHedge")
+        return one_action(learner.floor)
+    return blind(adversarial.adahedge(actions, rounds), rounds, learner.floor, "AdaHedge")
 
 
-def normalhedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
+def normalhedge(learner: parameters.Floor, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Bound regret by sqrt(2 (1 + ln K) (rate (T - 1) + start)) at every T, minimised over the steepness."""
     if actions == 1:
-        return one_action(floor)
+        return one_action(learner.floor)
     L, least = 1 + log(actions), inf
     for steep in (n / 100 for n in range(1, 16)):
         least = min(least, normal_rate(steep) * (rounds - 1) + 2.5 * (sqrt(2 * L) / steep + 1) ** 2)
-    return blind(sqrt(2 * L * least), rounds, floor, "NormalHedge")
+    return blind(sqrt(2 * L * least), rounds, learner.floor, "NormalHedge")
 
 
 def normal_rate(steep: float) -> float:
@@ -117,16 +117,16 @@ def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Settin
     return conclude(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *statement
 
 
-def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
+def ucb1(learner: parameters.Floor, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Bound expected regret by 2 sqrt(8 (K - 1) T ln T) + (1 + pi^2/3)(K - 1) + sqrt(T ln K/2), if means are fixed.
 
     The bound does not depend on the gaps between the actions.
     """
     if actions == 1:
-        return one_action(floor)
+        return one_action(learner.floor)
     source, others, T = "UCB1", actions - 1, rounds
     regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
-    statement = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
+    statement = conclude(Bound(regret, inf), T, learner.floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
     reason = (
         "adversarial rewards can mislead it; proved only for rewards with a fixed mean: expected regret <= "
         f"{min(regret, float(T)):.6g}; relative to the best mean, not the best play in hindsight, sum_i (8 ln T/D_i + "

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.theory.guarantees import Guarantee
+from lewa.theory.guarantees import Guarantee, none
 from lewa.theory.setting import Delays, Setting, Start
 from lewa.types import State, Vector
 
@@ -46,3 +46,8 @@ class Theorems(NamedTuple):
         probable = self.probable(learner, actions, rounds, setting.delays, setting.epsilon)
         proved = tuple(item for item in probable if item.regret is not None)
         return (*proved, *expected, *(item for item in probable if item.regret is None))
+
+
+def nothing_proved(source: str, reason: str) -> Theorems:
+    """Return the theorems of a learner of which nothing is proved, with the reason."""
+    return Theorems(lambda *problem: (none(source, reason),))

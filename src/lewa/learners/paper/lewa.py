@@ -35,7 +35,7 @@ def recommended_steps(q: Problem, b: float | None = None, epsilon: float | None 
     return {"eta": eta, "delta": q.m * eta / 2, "mu": min(q.T ** (b - 1) / sqrt(q.m), 2 / (q.m * eta))}
 
 
-def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> Parameters:
+def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> dict[str, float]:
     """Return the steps for answers that are up to `delay` decisions late.
 
     A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With

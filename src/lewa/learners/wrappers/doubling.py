@@ -15,14 +15,24 @@ from lewa.kernels.roles import Fresh, Totals
 from lewa.learners.base import Learner
 from lewa.learners.paper.ewa import Ewa
 from lewa.learners.parameter_checks import check_epsilon, check_problem, require
-from lewa.learners.wrapper import Wrapper
+from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
-from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting
+from lewa.theory.theorems import Statements, Theorems
 from lewa.types import Matrix, Vector
 from lewa.validation import as_real
 
 MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each they take three hours
+
+
+def over_epochs(learner: "Doubling", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the sums of the bounds of the epochs."""
+    epochs, left = [], rounds
+    for k, length in enumerate(learner.length.astype(int).tolist()):
+        if left > 0:
+            epochs.append((learner.at(k), min(left, length)))
+            left -= length
+    return anytime.doubled(epochs, actions, rounds, learner.floor, setting)
 
 
 class Doubling(Wrapper):
@@ -56,6 +66,7 @@ class Doubling(Wrapper):
 
     restarts = True
     ending = "restarted in epochs of doubling length"
+    theorems = Theorems(over_epochs)
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
@@ -85,21 +96,6 @@ class Doubling(Wrapper):
         return inside
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, first: float = 1, **settings: Any) -> Self:
-        """Return the learner with tunings for first, 2 first, 4 first, ... rounds; the horizon is not used.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        first
-            The number of rounds of the first epoch.
-        **settings
-            Settings of the inner learner.
-        """
-        return cls.made_by(cls.kind.tuned, actions, horizon, floor, first, **settings)
-
-    @classmethod
     def made_by(
         cls,
         make: Callable[..., Learner],
@@ -109,6 +105,17 @@ class Doubling(Wrapper):
         first: float = 1,
         **settings: Any,
     ) -> Self:
+        """Return the learner with tunings for first, 2 first, 4 first, ... rounds; the horizon is not used.
+
+        Parameters
+        ----------
+        make, actions, horizon, floor
+            Makes the inner learner, for K, T and c0.
+        first
+            The number of rounds of the first epoch.
+        **settings
+            Settings of the inner learner.
+        """
         check_problem(actions, horizon, floor)
         cls.refuse_reserves(settings)
         require(
@@ -192,11 +199,3 @@ class Doubling(Wrapper):
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
         return self.in_epochs([self.at(k).extended(like, expected) for k in range(self.length.size)], self.length)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        epochs, left = [], rounds
-        for k, length in enumerate(self.length.astype(int).tolist()):
-            if left > 0:
-                epochs.append((self.at(k), min(left, length)))
-                left -= length
-        return anytime.doubled(epochs, actions, rounds, self.floor, setting)

@@ -12,12 +12,18 @@ from lewa.kernels.roles import Excess
 from lewa.learners.base import Learner
 from lewa.learners.parameter_checks import check_problem, per_constraint, require
 from lewa.learners.parameters import NO_ACTION, SpecialAction
-from lewa.learners.safe_mixing import check_safe
-from lewa.learners.wrapper import Wrapper
+from lewa.learners.projections.safe_mixing import check_safe
+from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import governed
-from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting
+from lewa.theory.theorems import Statements, Theorems
 from lewa.types import Vector
+
+
+def with_safe_rounds(learner: "Governed", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the bounds on debts, and on what the safe rounds cost."""
+    bandit, safe = feedback_kind(learner.kind).is_bandit, (learner.safe, learner.margin)
+    return governed.governed(learner.inner(), actions, rounds, safe, learner.debt, bandit, setting)
 
 
 class Governed(Wrapper):
@@ -59,6 +65,7 @@ class Governed(Wrapper):
     debt: Vector
 
     ending = "governed: a safe action keeps every debt below a bound"
+    theorems = Theorems(with_safe_rounds)
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
@@ -80,8 +87,9 @@ class Governed(Wrapper):
         return inside
 
     @classmethod
-    def tuned(
+    def made_by(
         cls,
+        make: Callable[..., Learner],
         actions: int,
         horizon: int,
         floor: object,
@@ -94,8 +102,8 @@ class Governed(Wrapper):
 
         Parameters
         ----------
-        actions, horizon, floor
-            K, T and c0.
+        make, actions, horizon, floor
+            Makes the inner learner, for K, T and c0.
         safe
             The index of an action that is known to be safe; -1 if there is none.
         margin
@@ -105,27 +113,14 @@ class Governed(Wrapper):
         **settings
             Settings of the inner learner.
         """
-        return cls.made_by(cls.kind.tuned, actions, horizon, floor, safe, margin, debt, **settings)
-
-    @classmethod
-    def made_by(
-        cls,
-        make: Callable[..., Learner],
-        actions: int,
-        horizon: int,
-        floor: object,
-        safe: float = NO_ACTION,
-        margin: float = 0.0,
-        debt: object = None,
-        **settings: Any,
-    ) -> Self:
         K, T, c0 = check_problem(actions, horizon, floor)
-        check_safe(safe, margin, c0, K)
         if "margin" in field_types(cls.kind):  # it is told of the same action
             settings = {**settings, "safe": safe, "margin": margin}
         bound = c0 * governed.usual_rounds(T) if debt is None else per_constraint("debt", debt, c0)
-        learner = make(K, T, c0, **settings)
-        return cls(**{**learner.parameters, "safe": safe, "margin": margin, "debt": bound})
+        inside = make(K, T, c0, **settings)
+        learner = cls(**{**inside.parameters, "safe": safe, "margin": margin, "debt": bound})
+        learner.sizes(K)  # raises ValueError if there is no such action
+        return learner
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -150,19 +145,13 @@ class Governed(Wrapper):
         """Check the inner learner, and that each bound lets it play at least once."""
         self.inner()
         check_safe(self.safe, self.margin, self.floor)
-        enough = self.debt.shape == self.floor.shape and bool(
-            (self.debt >= self.floor).all() and np.isfinite(self.debt).all()
-        )
-        require(
-            enough,
-            "debt must be one number per constraint, at least its floor",
-            debt=self.debt.tolist(),
-            floor=self.floor.tolist(),
-        )
+        fits = self.debt.shape == self.floor.shape and np.isfinite(self.debt).all() and (self.debt >= self.floor).all()
+        law = "debt must be one number per constraint, at least its floor"
+        require(bool(fits), law, debt=self.debt.tolist(), floor=self.floor.tolist())
 
     def start(self, actions: int) -> Any:
-        check_safe(self.safe, self.margin, self.floor, actions)
-        return state_type(type(self))(*self.inner().start(actions), np.zeros(self.floor.size))
+        K, m = self.sizes(actions)
+        return state_type(type(self))(*self.inner().start(K), np.zeros(m))
 
     def play(self, s: Any, p: Vector) -> None:
         if self.safe >= 0 and calls_for_safety(s.governed_debt, self.floor, self.debt):
@@ -193,7 +182,3 @@ class Governed(Wrapper):
     def parent(self) -> Learner | None:
         """The parent of the inner learner: with floor 0 there is no debt."""
         return self.inner().parent
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        bandit = feedback_kind(self.kind).is_bandit
-        return governed.governed(self.inner(), actions, rounds, (self.safe, self.margin), self.debt, bandit, setting)

@@ -2,46 +2,35 @@
 
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import (
-    Tilt,
-    Weights,
-    comparable,
     confidence_bounds,
     ix_loss,
     mix,
-    no_tilt,
     normalize,
-    ones,
     prices,
     project_or_relax_bounds,
     shrink_one,
     update_mean_of,
 )
-from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
-from lewa.learners.bandit_op_ewa import ix_step
+from lewa.kernels.first_state import first_state
 from lewa.learners.base import Learner
-from lewa.learners.explore_then_project import check_explore
-from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem
-from lewa.theory import bandit, rivals
-from lewa.theory.guarantees import Guarantee
-from lewa.theory.setting import Setting
-from lewa.types import Matrix, Vector
+from lewa.learners.parameters import Flag, Positive, Step
+from lewa.learners.problem import Parameters, Problem
+from lewa.learners.projections.bandit_op_ewa import ix_step
+from lewa.learners.projections.explore_then_project import BanditExploreThenProjectState
+from lewa.theory import rivals
+from lewa.theory.theorems import Theorems
+from lewa.types import Vector
 
 
-@comparable
-class BanditEpochProjectState(NamedTuple):
-    weights: Weights  # w
-    multiplier: Multiplier  # (m,)    lambda, of the last projection
-    drawn: Counts  # (K,)    N
-    mean: ConstraintMeans[Matrix]  # (m, K)  the mean of the observations of each action
-    upper: Bounds  # (m, K)  u
-    tilt: Tilt  # eta lambda, and its working memory
-    clock: Clock  # (2,)    l, the epoch, and the rounds answered in it
+def steps(q: Problem, optimism: float = 1.0, epsilon: float = 0.05) -> Parameters:
+    """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)."""
+    return {**ix_step(q, epsilon), "optimism": optimism}
 
 
 @dataclass(frozen=True)
@@ -85,74 +74,39 @@ class BanditEpochProject(Learner):
     epochs; docs/theory_rivals.md.
     """
 
-    eta: float
-    level: float
-    optimism: float
+    eta: Step
+    level: Positive
+    optimism: Flag
     floor: Vector
 
     keeps_shares = False
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        optimism: float = 1.0,
-        epsilon: float = 0.05,
-        means: object = None,
-    ) -> Self:
-        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        optimism
-            1 to relax the estimates by their radius, 0 not to.
-        epsilon
-            The probability with which the bounds may fail.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)
+    tunings = {"recommended": steps}
+    theorems = Theorems(rivals.bandit_epoch_project)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(4, 100, 0.6, optimism=0).replace(level=0.01), 4)]
 
-    def check(self) -> None:
-        check_positive(eta=self.eta, level=self.level)
-        check_explore(1, self.optimism)
+    def start(self, actions: int) -> BanditExploreThenProjectState:
+        (K, m), clock = self.sizes(actions), np.array([1.0, 0.0])  # l, the epoch, and the rounds answered in it
+        return first_state(BanditExploreThenProjectState, K, m, upper=np.zeros((m, K)), clock=clock)
 
-    def start(self, actions: int) -> BanditEpochProjectState:
-        K, m = self.sizes(actions)
-        mean, upper, first = np.zeros((m, K)), np.zeros((m, K)), np.array([1.0, 0.0])
-        return BanditEpochProjectState(ones(K), np.zeros(m), np.zeros(K), mean, upper, no_tilt(K, m), first)
-
-    def play(self, s: BanditEpochProjectState, p: Vector) -> None:
+    def play(self, s: BanditExploreThenProjectState, p: Vector) -> None:
         if s.clock[1] == 0:
             mix(s.weights, 1.0, p)  # p = 1/K
         else:
             normalize(s.weights, p)  # p = w / sum w
 
-    def learn(self, s: BanditEpochProjectState, seen: Bandit) -> None:
-        i, N, u = seen.action, s.drawn, s.upper
+    def learn(self, s: BanditExploreThenProjectState, seen: Bandit) -> None:
+        i, N, u, L = seen.action, s.drawn, s.upper, self.level
         loss = ix_loss(self.eta * (1 - seen.reward), seen.propensity, self.eta / 2)
         shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - r)/(p_i + eta/2))
         N[i] += 1
         update_mean_of(s.mean, i, seen.constraints, N[i])
-        confidence_bounds(s.mean, N, self.level, self.optimism, 0.0, (1 + self.optimism) / 2, u)
-        project_or_relax_bounds(
-            s.weights, u, s.mean, N, self.level, 0.0, self.floor, s.tilt
-        )  # w <- the nearest with p.u >= c0
+        confidence_bounds(s.mean, N, L, self.optimism, 0.0, (1 + self.optimism) / 2, u)
+        project_or_relax_bounds(s.weights, u, s.mean, N, L, 0.0, self.floor, s.tilt)  # w <- the nearest with p.u >= c0
         prices(s.tilt, self.eta, s.multiplier)
         s.clock[1] += 1
         if s.clock[1] > ceil(sqrt(s.clock[0])):  # the next epoch
             s.clock[0] += 1
             s.clock[1] = 0
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return rivals.bandit_epoch_project(self, actions, rounds, setting)

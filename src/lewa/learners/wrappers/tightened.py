@@ -10,15 +10,21 @@ from lewa.kernels import annotated_types, compiled_form, field_types, state_type
 from lewa.kernels.roles import Rescaling, Totals
 from lewa.learners.base import Learner, Saved
 from lewa.learners.parameter_checks import check_problem, require
-from lewa.learners.wrapper import Wrapper
+from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
-from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee
+from lewa.theory.guarantees import EXPECTED_INSIDE
 from lewa.theory.setting import Setting
+from lewa.theory.theorems import Statements, Theorems
 from lewa.types import Vector
 from lewa.validation import as_real
 
 HALVINGS = 50  # of the slack's range
 NEAR = 1e-14  # what a bracket of the slack may be wide, as a share of it
+
+
+def at_raised_floors(learner: "Tightened", actions: int, rounds: int, setting: Setting) -> Statements:
+    """Return the bounds of the inner learner at its floors, for the floors of the wrapped one."""
+    return anytime.tightened(learner.inner(), actions, rounds, learner.floor, learner.slack, setting)
 
 
 class Tightened(Wrapper):
@@ -53,6 +59,7 @@ class Tightened(Wrapper):
     slack: float
 
     ending = "run with raised floors"
+    theorems = Theorems(at_raised_floors)
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
@@ -80,21 +87,6 @@ class Tightened(Wrapper):
         return {**cls.kind.upgrade(inside), "slack": plain["slack"]} if "slack" in plain else plain
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, slack: float | None = None, **settings: Any) -> Self:
-        """Return the learner tuned for the floors c0 + s; s is the smallest slack that is proved to be enough, or 0.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        slack
-            s; None for the smallest slack that is proved to be enough.
-        **settings
-            Settings of the inner learner.
-        """
-        return cls.made_by(cls.kind.tuned, actions, horizon, floor, slack, **settings)
-
-    @classmethod
     def made_by(
         cls,
         make: Callable[..., Learner],
@@ -104,6 +96,17 @@ class Tightened(Wrapper):
         slack: float | None = None,
         **settings: Any,
     ) -> Self:
+        """Return the learner tuned for the floors c0 + s; s is the smallest slack that is proved to be enough, or 0.
+
+        Parameters
+        ----------
+        make, actions, horizon, floor
+            Makes the inner learner, for K, T and c0.
+        slack
+            s; None for the smallest slack that is proved to be enough.
+        **settings
+            Settings of the inner learner.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         cls.refuse_reserves(settings)
         slack = least_slack(make, K, T, floor, settings) if slack is None else slack
@@ -152,9 +155,6 @@ class Tightened(Wrapper):
 
     def rescale_charged(self, charged: Vector, units: Rescaling) -> None:
         self.inner().rescale_charged(charged, units)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return anytime.tightened(self.inner(), actions, rounds, self.floor, self.slack, setting)
 
 
 def raised(floor: Vector, slack: float) -> Vector:

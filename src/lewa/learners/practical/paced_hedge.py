@@ -8,20 +8,19 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, positive, rule
+from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import CostMeans, Debt, Deviations, Multiplier, PerAction, Play, SquaredErrors, Totals
 from lewa.learners.base import Learner
 from lewa.learners.expectations import (
-    check_columns,
     check_known,
     check_memories,
     expected_values,
     known_values,
 )
-from lewa.learners.parameter_checks import check_positive, check_problem
-from lewa.learners.parameters import Expected
+from lewa.learners.parameters import Expected, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import practical
-from lewa.theory.guarantees import Guarantee
-from lewa.theory.setting import Setting
+from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
 
 ALL_ROUNDS = 1e18  # a memory that forgets nothing
@@ -44,6 +43,11 @@ class PacedHedgeState(NamedTuple):
     weight: Totals[Vector]  # (N,)      W
     gain: Totals[Vector]  # (N,)      of the last round
     totals: Totals[Vector]  # (2,)      t; Delta, AdaHedge's sum of mixability gaps
+
+
+def measured(q: Problem, means: object = None, rewards: object = None) -> Parameters:
+    """step = 0.005, repay = 1000, and memories of 1, 24, 200, 5000 and all rounds."""
+    return {"step": 0.005, "repay": 1000.0, "memories": MEMORIES, "prior": known_values(q.floor, q.K, means, rewards)}
 
 
 @dataclass(frozen=True)
@@ -86,50 +90,35 @@ class PacedHedge(Learner):
     Reference: docs/theory_practical.md; AdaHedge is S. de Rooij, T. van Erven, P. Grünwald, W. Koolen, JMLR 15, 2014.
     """
 
-    step: float
-    repay: float
+    step: Step
+    repay: Step
     memories: Vector
     prior: Expected
     floor: Vector
 
     unbounded = True
     keeps_shares = False
-
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
-        """Return the learner with step = 0.005, repay = 1000.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        rewards
-            (K,) The expected rewards, if they are known. Known values are the prior.
-        """
-        K, _, c0 = check_problem(actions, horizon, floor, means)
-        return cls(0.005, 1000.0, np.array(MEMORIES), known_values(c0, K, means, rewards), c0)
+    tunings = {"recommended": measured}
+    theorems = nothing_proved("Paced hedge", practical.CERTIFICATE)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(3, 200, 0.5, means=[[0.2, 0.5, 0.8]], rewards=[0.9, 0.5, 0.5]), 3)]
 
     def check(self) -> None:
-        check_positive(step=self.step, repay=self.repay)
         check_memories(self.memories)
         check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedHedgeState:
         K, m = self.sizes(actions)
         N, expected = self.memories.size, bool(self.prior.size)
-        check_columns(self.prior, K)
         prior = self.prior if expected else expected_values(self.floor, K, None, None)
-        state = PacedHedgeState(
+        state = first_state(
+            PacedHedgeState,
+            K,
+            m,
             mixture=np.full(K, 1 / K),
-            multiplier=np.zeros(m),
             deviations=np.zeros((2, m)),
-            debt=np.zeros(m),
             reward=np.tile(prior[0], (N, 1)),
             cost=np.tile(prior[1:], (N, 1)),
             error=np.zeros((N, 1 + m)),
@@ -167,9 +156,6 @@ class PacedHedge(Learner):
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
         """Add an empty prior to the parameters of an earlier version, which had none."""
         return plain if "prior" in plain else {**plain, "prior": [[] for _ in range(1 + len(plain["floor"]))]}
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return practical.paced("Paced hedge")
 
 
 @rule

@@ -4,19 +4,14 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from lewa.feedback import Bandit
 from lewa.kernels import (
     Tilt,
     Weights,
-    comparable,
     confidence_bound_of,
     confidence_bounds,
     ix_loss,
-    no_tilt,
     normalize,
-    ones,
     prices,
     project_or_relax_bounds,
     shrink_one,
@@ -24,15 +19,14 @@ from lewa.kernels import (
 )
 from lewa.kernels.roles import Bounds, ConstraintMeans, Counts, Multiplier
 from lewa.learners.base import Learner
-from lewa.learners.op_ewa import check_bonus, check_corruption
-from lewa.learners.parameter_checks import check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.parameters import Positive, Step
+from lewa.learners.problem import Parameters, Problem
+from lewa.learners.projections.op_ewa import Bonus, Corruption
 from lewa.theory import bandit, projected
-from lewa.theory.guarantees import Guarantee
-from lewa.theory.setting import Setting
+from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
 
 
-@comparable
 class BanditOpEwaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)    lambda, of the last projection
@@ -40,6 +34,17 @@ class BanditOpEwaState(NamedTuple):
     mean: ConstraintMeans[Matrix]  # (m, K)  the mean of the observations of each action
     upper: Bounds  # (m, K)  u
     tilt: Tilt  # eta lambda, and its working memory
+
+
+def ix_step(q: Problem, epsilon: float) -> Parameters:
+    """Return the step that balances the regret of implicit exploration, and the level of the radii."""
+    eta = sqrt((q.ln_K + log(4 * q.K / epsilon)) / (q.K * q.T))
+    return {"eta": eta, "level": bandit.ucb_level(q.K, q.T, q.m, epsilon)}
+
+
+def steps(q: Problem, kappa: float = 1.0, corruption: float = 0.0, epsilon: float = 0.05) -> Parameters:
+    """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)."""
+    return {**ix_step(q, epsilon), "kappa": kappa, "corruption": corruption}
 
 
 @dataclass(frozen=True)
@@ -89,41 +94,14 @@ class BanditOpEwa(Learner):
     adapting to adversarial constraints in constrained MABs, COLT 2026; implicit exploration is G. Neu, NIPS 2015.
     """
 
-    eta: float
-    level: float
-    kappa: float
+    eta: Step
+    level: Positive
+    kappa: Bonus
     floor: Vector
-    corruption: float = 0.0
+    corruption: Corruption = 0.0
 
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        kappa: float = 1.0,
-        corruption: float = 0.0,
-        epsilon: float = 0.05,
-        means: object = None,
-    ) -> Self:
-        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        kappa
-            The share of its radius by which each estimate is relaxed.
-        corruption
-            The total corruption of the constraints that the estimates allow for.
-        epsilon
-            The probability with which the bounds may fail.
-        means
-            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-        """
-        K, T, floor = check_problem(actions, horizon, floor, means)
-        check_epsilon(epsilon)
-        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), kappa, floor, corruption)
+    tunings = {"recommended": steps}
+    theorems = Theorems(projected.bandit_op_ewa)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -133,15 +111,6 @@ class BanditOpEwa(Learner):
             (cls.tuned(4, 100, (0.4, 0.5), kappa=-1).replace(level=0.01), 4),
             (cls.tuned(4, 100, 0.6, corruption=0.5).replace(level=0.01), 4),
         ]
-
-    def check(self) -> None:
-        check_positive(eta=self.eta, level=self.level)
-        check_bonus(self.kappa, 0.0)
-        check_corruption(self.corruption)
-
-    def start(self, actions: int) -> BanditOpEwaState:
-        K, m = self.sizes(actions)
-        return BanditOpEwaState(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.ones((m, K)), no_tilt(K, m))
 
     def play(self, s: BanditOpEwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -156,11 +125,3 @@ class BanditOpEwa(Learner):
         if project_or_relax_bounds(s.weights, u, s.mean, N, L, C, self.floor, s.tilt):  # p.u >= c0, or with 1 for kappa
             confidence_bounds(s.mean, N, L, self.kappa, C, 1.0, u)
         prices(s.tilt, self.eta, s.multiplier)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return projected.bandit_op_ewa(self, actions, rounds, setting)
-
-
-def ix_step(actions: int, horizon: int, epsilon: float) -> float:
-    """Return the step that balances the regret of implicit exploration."""
-    return sqrt((log_actions(actions) + log(4 * actions / epsilon)) / (actions * horizon))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 from lewa.feedback import Bandit, Full, feedback_kind
@@ -11,6 +12,15 @@ from lewa.kernels.roles import Rescaling
 from lewa.learners.base import Learner
 from lewa.learners.parameter_checks import require
 from lewa.types import Vector
+
+
+class _Tuned:
+    """The classmethod `tuned` of a wrapper: `made_by` around learners with the tuning of their class."""
+
+    def __get__(self, learner: object, kind: Any) -> Callable[..., Any]:
+        tuned = partial(kind.made_by, kind.kind.tuned)
+        tuned.__doc__ = kind.made_by.__doc__
+        return tuned
 
 
 class Wrapper(Learner):
@@ -23,6 +33,7 @@ class Wrapper(Learner):
 
     kind: ClassVar[type[Learner]]  # of the learner inside
     ending: ClassVar[str]  # of the one line for lists
+    tuned = _Tuned()
 
     @classmethod
     def of(cls, kind: type[Learner]) -> type[Self]:
@@ -74,9 +85,9 @@ class Wrapper(Learner):
         Parameters
         ----------
         make
-            Makes the inner learner; `tuned` uses `kind.tuned`.
+            Makes the inner learner: `kind.tuned`, or `lewa.learners.make` with its name.
         sizes, settings
-            As for `tuned`: actions, horizon, floor, and the settings.
+            K, T and c0; the settings of the wrapper, and those of the inner learner.
         """
         raise NotImplementedError
 
