@@ -66,12 +66,6 @@ def check_share(name: str, value: float) -> None:
     require(0 < as_real(name, value) < 1, f"{name} must lie strictly between 0 and 1", **{name: value})
 
 
-def check_count(name: str, value: float) -> None:
-    """Check that a number is whole and at least 0."""
-    whole = 0 <= value <= LARGEST_WHOLE and value == int(value)
-    require(whole, f"{name} must be a whole number of at least 0", **{name: value})
-
-
 def check_share_or_all(name: str, value: float) -> None:
     """Check that a share lies in (0, 1]."""
     require(0 < as_real(name, value) <= 1, f"{name} must lie in (0, 1]", **{name: value})
@@ -80,6 +74,12 @@ def check_share_or_all(name: str, value: float) -> None:
 def check_flag(name: str, value: float) -> None:
     """Check that a number is 0 or 1."""
     require(as_real(name, value) in (0, 1), f"{name} must be 0 or 1", **{name: value})
+
+
+def check_count(name: str, value: float) -> None:
+    """Check that a number is whole and at least 0."""
+    whole = 0 <= value <= LARGEST_WHOLE and value == int(value)
+    require(whole, f"{name} must be a whole number of at least 0", **{name: value})
 
 
 def check_gamma(gamma: float) -> None:

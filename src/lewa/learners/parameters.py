@@ -44,9 +44,9 @@ class Law(NamedTuple):
 Positive: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]
 Step: TypeAlias = Positive  # of an update
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
-Count: TypeAlias = Annotated[float, Law(check_count)]  # a whole number of at least 0
 ShareOrAll: TypeAlias = Annotated[float, Law(check_share_or_all)]  # in (0, 1]
 Flag: TypeAlias = Annotated[float, Law(check_flag)]  # 0 or 1
+Count: TypeAlias = Annotated[float, Law(check_count)]  # a whole number of at least 0
 
 
 class NewAction(NamedTuple):
