@@ -145,7 +145,7 @@ def tuned_parameters(
     name: str,
     tunings: Mapping[str, Tuning],
     fields: tuple[str, ...],
-    sizes: tuple[Any, Any, object],
+    sizes: tuple[int, int, object],
     chosen: dict[str, object],
 ) -> dict[str, object]:
     """Return the parameters of a learner for a problem, the floor among them.

@@ -14,7 +14,7 @@ from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import delayed, delayed_probable, paper
 from lewa.theory.setting import Start
 from lewa.theory.theorems import Flags, Theorems
-from lewa.types import State, Vector
+from lewa.types import Vector
 
 
 class LewaState(NamedTuple):
@@ -73,7 +73,7 @@ def printed_steps(q: Problem, eta: float | None = None) -> Parameters:
     return paper_steps(q) if eta is None else {"eta": eta, "delta": q.m * eta / 2, "mu": eta}
 
 
-def with_entropy(learner: object, s: State, there: Flags, start: Start) -> Start:
+def with_entropy(learner: object, s: LewaState, there: Flags, start: Start) -> Start:
     """Return the start with the entropy of the play, which is in proportion to the weights of the state."""
     return start._replace(entropy=entropy_of(s.weights.log, there))
 

@@ -10,8 +10,7 @@ from lewa.feedback import Full
 from lewa.kernels import Weights, normalize, positive, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
-from lewa.learners.base import Learner
-from lewa.learners.paper.lewa import with_entropy
+from lewa.learners.base import Learner, entropy_of
 from lewa.learners.parameters import Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import anytime, delayed, delayed_probable
@@ -39,7 +38,7 @@ def shrinkage(q: Problem, delay: float = 0.0, epsilon: float | None = None) -> P
 
 def begin(learner: object, s: LateLewaState, there: Flags, start: Start) -> Start:
     """Return the start with the entropy of the play, and the totals if the weights are those of the gains."""
-    start, log_weights = with_entropy(learner, s, there, start), next_step(s) * s.gains
+    start, log_weights = start._replace(entropy=entropy_of(s.weights.log, there)), next_step(s) * s.gains
     answers, spent, waiting, squares = s.totals.tolist()
     apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the gains, nothing is proved
     if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
@@ -118,9 +117,10 @@ class LateLewa(Learner):
         normalize(s.weights, p)  # p = w / sum w
 
     def charge(self, s: LateLewaState, action: int) -> None:
-        m, b = s.multiplier.size, scale(s)
-        s.charged[:m] = s.multiplier  # pi_t
-        s.charged[m] = b
+        b = scale(s)
+        for j in range(s.multiplier.size):
+            s.charged[j] = s.multiplier[j]  # pi_t
+        s.charged[s.multiplier.size] = b
         s.totals[SPENT] += cost(s)  # n
         s.totals[OPEN] += 1
         s.totals[SQUARES] += b * b
