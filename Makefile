@@ -201,7 +201,7 @@ contexts: $(VENV)/tested
 # The default learner of contexts beside a published router, on the prompts that come with it. Writes the table at the end of
 # docs/contexts.md.
 router: $(VENV)/tested build/paretobandit/installed
-	$(BIN)/python -m tools.paretobandit
+	$(BIN)/python -m tools.router
 
 build/paretobandit/installed:
 	$(PYTHON) -m venv build/paretobandit

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import quote
-from tools import example_table
+from tools import first_picture
 
 import lewa
 from lewa import cli
@@ -71,7 +71,7 @@ def test_the_growth_table_has_no_learner_that_is_gone() -> None:
 
 
 def test_the_example_table_is_what_its_script_writes() -> None:
-    assert example_table.TABLE.read_text() == example_table.text()
+    assert first_picture.QUERIES.read_text() == first_picture.queries()
 
 
 @pytest.mark.parametrize("page", ["analyst", "researcher"])
