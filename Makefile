@@ -150,12 +150,11 @@ fuzz: $(VENV)/tested
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.fuzz.run --cases $${CASES:-10000} --seed $${SEED:-0}
 
 # Speed beside C and the peers, who get an environment of their own: writes benchmarks/RESULTS.md, the plot, and the tables of
-# the pages that quote it. `build/bench/bin/python benchmarks/write.py --quick build/quick` tries whether everything runs.
+# the pages that quote it. `build/bench/bin/python -m benchmarks.write --quick build/quick` tries whether everything runs.
 bench:
 	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
 	build/bench/bin/python $(PIP_INSTALL) --editable '.[cli]' river pymab matplotlib mabwiser paretobandit
-	build/bench/bin/python benchmarks/write.py
-	build/bench/bin/python -m tools.speed_table
+	build/bench/bin/python -m benchmarks.write
 
 # The decision service with an agent, a bounded stream of simulated traffic and a price shock half-way.
 serve: install
@@ -202,7 +201,7 @@ contexts: $(VENV)/tested
 # The default learner of contexts beside a published router, on the prompts that come with it. Writes the table at the end of
 # docs/contexts.md.
 router: $(VENV)/tested build/paretobandit/installed
-	$(BIN)/python -m tools.paretobandit
+	$(BIN)/python -m tools.router
 
 build/paretobandit/installed:
 	$(PYTHON) -m venv build/paretobandit

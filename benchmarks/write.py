@@ -1,6 +1,6 @@
-"""Measure, and write RESULTS.md and the plot of cost against the number of actions: what `make bench` runs.
+"""Measure, and write RESULTS.md, the plot of cost against the number of actions, and what other pages quote: `make bench`.
 
-`python benchmarks/write.py --quick FOLDER` tries in one turn, with few actions, whether everything runs; its numbers are no
+`python -m benchmarks.write --quick FOLDER` tries in one turn, with few actions, whether everything runs; its numbers are no
 measurement, so they are written to the folder. A part that fails is left out of the table, named at the end, and makes the
 status 1.
 """
@@ -15,10 +15,11 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from benchmarks import measure as bench
+from benchmarks.growth import FIRST_PHASE, LEAST, SIZES, SLOW, costs_of, read_bandwidth
+from benchmarks.measure import Row, machine, markdown
+from benchmarks.quote import write_quotes
 
-from lewa.bench import measure as bench
-from lewa.bench.growth import FIRST_PHASE, LEAST, SIZES, SLOW, costs_of, read_bandwidth
-from lewa.bench.measure import Row, machine, markdown
 from lewa.learners import ALL
 
 HERE = Path(__file__).parent
@@ -104,6 +105,8 @@ def main() -> None:
         bench.TURNS, sizes = 1, SIZES[:2]
     rows, found, failed = measure_all(sizes)
     write(rows, found, sizes, folder or HERE)
+    if folder is None and not failed:
+        write_quotes()
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
@@ -131,7 +134,7 @@ Written by `make bench` on {machine()}.
 
 Times are nanoseconds of one core's CPU clock (start-up and two cores: wall clock), the best of several turns that the
 variants of a row take in one process. LEWA's are of the loop alone, on rounds in the cache; BanditLEWA's contain the coins.
-The C loops are in `src/lewa/bench/loops.c`, fused by hand, built with gcc -O3 -march=native.
+The C loops are in `benchmarks/loops.c`, fused by hand, built with gcc -O3 -march=native.
 A ratio "against C" is our time over C's; "faster" is the peer's time over ours. Ours and C's keep the same sums of reward
 and violation.
 

@@ -389,6 +389,7 @@ BERNOULLI = ("play", "bernoulli", "--learner", "lewa")
 BAD_INPUT = {
     "an unknown twist": (("play", "radio+late", "--learner", "lewa", "--floor", 0.5), "unknown twist 'late'"),
     "an unknown game": (("play", "bernouli", "--learner", "lewa", "--floor", 0.5), "did you mean 'bernoulli'?"),
+    "a command that was removed": (("bench", "--out", "speed.md"), "`lewa bench` was removed in 0.3.0; `make bench`"),
     "an unknown learner": (("play", "bernoulli", "--learner", "lewwa", "--floor", 0.5), "did you mean 'lewa'?"),
     "an unknown parameter": ((*BERNOULLI, "--floor", 0.5, "--set", "etta=1"), "did you mean 'eta'?"),
     "a setting without a value": ((*BERNOULLI, "--floor", 0.5, "--set", "eta"), "a setting must be NAME=VALUE, got 'eta'"),

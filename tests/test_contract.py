@@ -182,7 +182,7 @@ def leaves(group: Any, path: str = "") -> dict[str, Any]:
     }
 
 
-COMMANDS = leaves(typer.main.get_command(cli.app))
+COMMANDS = {name: leaf for name, leaf in leaves(typer.main.get_command(cli.app)).items() if not leaf.hidden}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools import example_table, speed_table
+from benchmarks import quote
+from tools import first_picture
 
 import lewa
 from lewa import cli
@@ -37,10 +38,10 @@ def test_the_first_page_is_short() -> None:
     assert len(" ".join(prose).split()) <= 900
 
 
-@pytest.mark.parametrize("page", speed_table.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", quote.PAGES, ids=lambda page: page.name)
 def test_a_page_quotes_the_speed_that_was_measured(page: Path) -> None:
-    text, table = page.read_text(), speed_table.PAGES[page](speed_table.RESULTS.read_text())
-    assert text == speed_table.quoted(text, table), "run python -m tools.speed_table"
+    text, table = page.read_text(), quote.PAGES[page](quote.RESULTS.read_text())
+    assert text == quote.quoted(text, table), "run python -m benchmarks.quote"
 
 
 def test_a_table_of_speed_is_written_between_its_marks() -> None:
@@ -51,26 +52,26 @@ def test_a_table_of_speed_is_written_between_its_marks() -> None:
 | ucb-lp against bandit-lewa, K = 100 | 11,116 | 131x |  |  |
 | `import lewa`: 1.51 s |  |  | below 0.4 s | no |
 """
-    rows = speed_table.measured(results)
+    rows = quote.measured(results)
     assert rows["LEWA against C, K = 10"] == ("1,057", "1.35x", "at most 1.5x", "yes")
     assert rows["ucb-lp against bandit-lewa, K = 100"] == ("11,116", "131x", "", "")
-    page = f"before\n{speed_table.START}\nold\n{speed_table.END}\nafter"
-    new = speed_table.quoted(page, "| new |")
-    assert new == f"before\n{speed_table.START}\n\n| new |\n\n{speed_table.END}\nafter"
-    assert speed_table.quoted(new, "| new |") == new
+    page = f"before\n{quote.START}\nold\n{quote.END}\nafter"
+    new = quote.quoted(page, "| new |")
+    assert new == f"before\n{quote.START}\n\n| new |\n\n{quote.END}\nafter"
+    assert quote.quoted(new, "| new |") == new
     with pytest.raises(ValueError, match="must have the marks"):
-        speed_table.quoted("nothing", "| new |")
+        quote.quoted("nothing", "| new |")
 
 
 def test_the_growth_table_has_no_learner_that_is_gone() -> None:
-    _, _, growth = speed_table.RESULTS.read_text().partition("## What a round costs as actions grow")
+    _, _, growth = quote.RESULTS.read_text().partition("## What a round costs as actions grow")
     names = re.findall(r"^\| ([a-z0-9@-]*[a-z0-9][a-z0-9@-]*) \| [\d,]", growth, flags=re.MULTILINE)
     assert len(names) > 40
     assert set(names) <= set(lewa.learners.ALL)
 
 
 def test_the_example_table_is_what_its_script_writes() -> None:
-    assert example_table.TABLE.read_text() == example_table.text()
+    assert first_picture.QUERIES.read_text() == first_picture.queries()
 
 
 @pytest.mark.parametrize("page", ["analyst", "researcher"])

@@ -120,7 +120,6 @@ DOORS = {
     "__init__",
     "__main__",
     "adapters",
-    "bench",
     "cli",
     "client",
 }  # they may import every room, and no room imports them

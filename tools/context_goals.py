@@ -17,7 +17,7 @@ LOSS = 1.0  # per cent that late answers, or a useless context, may cost
 AGENT_TIME, ROUND_TIME = 60.0, 15.0  # microseconds
 IN_HINDSIGHT, WITH_DELAY = "linear, full information, in hindsight", "linear, full information, 1,000 late"
 BLIND = f"{DEFAULT}, the best fixed mixture for {LATE:,} rounds"
-KERNEL, PROCESS = "kernel features", "Gaussian process"  # rows of the learner with other features, or a regressor
+KERNEL = "kernel features"  # a row of the learner with other features
 CURVED = "curved confidence"  # another one, on the services
 SPEECH, SPEECH_SHARE, SPEECH_LATE = "context_speech_command", 97.5, 98.0
 
@@ -126,18 +126,14 @@ def goals(page: str) -> list[str]:
 
 
 def _other_rows(tables: list[Section]) -> list[str]:
-    """Return the first goal for the best row of each table that has other features or a regressor; nothing without one."""
+    """Return the first goal for the row of each table that has other features; nothing without one."""
     best = [(t, max(rows, key=lambda row: min(row.rewards))) for t in tables if (rows := list(_wider(t).values()))]
     missed = [f"{t.title} ({row.text()})" for t, row in best if min(row.rewards) < SHARE or max(row.used) > USED]
-    return (
-        [_goal("The same for the best row with other features or a `regressor`, where there is one.", missed)]
-        if best
-        else []
-    )
+    return [_goal("The same with kernel features, where there is such a row.", missed)] if best else []
 
 
 def _wider(table: Section) -> dict[str, Result]:
-    return {name: result for name, result in table.results.items() if name.endswith((KERNEL, PROCESS))}
+    return {name: result for name, result in table.results.items() if name.endswith(KERNEL)}
 
 
 def _ceiling(table: Section) -> str:

@@ -35,10 +35,7 @@ from lewa.learners import (
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
 from lewa.types import Indices, Matrix, Vector
-from tools.context_goals import BLIND, CURVED, IN_HINDSIGHT, PROCESS, WITH_DELAY, with_goals
-from tools.context_kernel import CENTRES, GAMMA, Kernel
-from tools.context_process import GUESS, GUESSES, NOISE, GaussianProcess
-from tools.context_references import Reference, in_hindsight, with_delay
+from tools.context_goals import BLIND, CURVED, IN_HINDSIGHT, WITH_DELAY, with_goals
 
 PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
 LIMITS = {
@@ -55,6 +52,12 @@ MIXERS: dict[str, type[Learner]] = {
 SHUFFLES = (0, 1)
 LATE = 1000
 WAVES = 127  # random Fourier features of the digits
+CENTRES, GAMMA = 255, 2.0  # kernel features of the digits: how many, and gamma of exp(-gamma |x - centre|^2)
+EVERY, MEMORY, CONSTANT = (
+    100,
+    5000.0,
+    0.1,
+)  # of a reference: rounds between fits; rounds; the penalty of the constant feature
 KNOTS, PENALTY = 4, 10.0  # of the confidence as a curve; of each of its features and of the labels
 
 
@@ -83,19 +86,10 @@ less the price. One fits it to all rounds at once, and shows what linear functio
 fits it to the rounds that are at least 1,000 rounds old, discounted as `squarecb-lewa` does, and shows what the delay costs
 a learner that is told everything.
 
-The digits have three further rows. Random Fourier features are a fixed map of the pixels. Kernel features are the likeness
-of an image to {centres} centres of clusters of the images, exp(-{gamma:g} |x - centre|^2), made orthogonal by the method of
+The digits have two further rows. Random Fourier features are a fixed map of the pixels. Kernel features are the likeness of
+an image to {centres} centres of clusters of the images, exp(-{gamma:g} |x - centre|^2), made orthogonal by the method of
 Nystroem. The centres come from the images without their digits. Their number, the width, `ridge=0.1` in place of 1, and the
-expected reward 1/10 of every action were chosen with knowledge of this set. In the third row an agent has an exact Gaussian
-process as its `regressor` (`tools/context_process.py`), with the kernel 1 + exp(-|x - y|^2/median of these distances) times
-a scale that it learns, and pixels as its features. Its standard deviations are the widths of the learner. The rewards and
-costs of all actions share the scale, whose first guess {guess:g}^2 has the weight {guesses}, as for the error of a reward
-in `squarecb-lewa`; the answer by which an agent tries a new regressor counts as one more. The kernel, the noise {noise:g}
-and the least weight of such a regressor are the last of about twenty settings that were tried on these same rounds. The
-shared scale, its first guess, and the rule by which standard deviations set the exploration were chosen among twelve
-settings on three other draws of rounds from the same images ([theory](theory_contexts.md), 6), because with a scale for
-each action and the sharpness of `squarecb-lewa` an action that failed in its first few rounds was hardly taken again:
-single runs earned 90% to 98%. Its time is that of an agent in Python.
+expected reward 1/10 of every action were chosen with knowledge of this set.
 
 The services have two rows with a curved confidence. The confidence is declared with {knots} knots. With `ridge={penalty:g}`
 in place of 1 the learner needs more answers before it trusts a label. These settings are the best of about ten that were
@@ -147,6 +141,29 @@ class Row(NamedTuple):
     time: float  # seconds a decision, of the CPU
 
 
+class Kernel(NamedTuple):
+    """Nystroem features of the kernel exp(-gamma |x - y|^2): their inner products are the kernel, as far as centres reach.
+
+    The centres are those of clusters of the images, without their digits.
+    """
+
+    centres: Matrix
+    root: Matrix  # of the inverse of the kernel between the centres
+
+    @classmethod
+    def of(cls, points: Matrix) -> "Kernel":
+        from sklearn.cluster import KMeans
+
+        centres = KMeans(CENTRES, n_init=1, random_state=0).fit(np.unique(points, axis=0)).cluster_centers_
+        values, vectors = np.linalg.eigh(cls(centres, np.eye(CENTRES)).features(centres))
+        return cls(centres, vectors / np.sqrt(np.maximum(values, 1e-8)) @ vectors.T)
+
+    def features(self, points: Matrix) -> Matrix:
+        squares = (points**2).sum(axis=1)[:, None] + (self.centres**2).sum(axis=1) - 2 * points @ self.centres.T
+        features: Matrix = np.exp(-GAMMA * np.maximum(squares, 0)) @ self.root
+        return features
+
+
 def group_optimum(rewards: Matrix, price: Vector, limit: float, groups: Indices) -> float:
     """Return the reward per round of the best policy that sees the group, in hindsight, at this limit."""
     names, place = np.unique(groups, return_inverse=True)
@@ -190,26 +207,6 @@ def play_kernel(problem: Problem, kernel: Kernel, learner: Learner) -> Indices:
     return play(problem, learner, context.encode_rows({"kernel": list(kernel.features(problem.contexts[:, 1:]))}))
 
 
-def play_process(problem: Problem, gamma: float) -> Indices:
-    """Return the actions of an agent whose regressors are Gaussian processes: one for each action and quantity."""
-    K, actions = problem.rewards.shape[1], np.zeros(len(problem.rewards), dtype=np.int64)
-    limit = lewa.at_most("cost", problem.limit, range=(0, problem.unit))
-    column, expected = lewa.vector("image", problem.contexts.shape[1] - 1), {"reward": [1 / K] * K}
-    agent = lewa.Agent(list(range(K)), limit, context=column, expected=expected, regressor=GaussianProcess(gamma), seed=0)
-    for t, (image, rewards) in enumerate(zip(problem.contexts[:, 1:], problem.rewards, strict=True)):
-        decision = agent.pull(context={"image": image})
-        actions[t] = k = int(str(decision.action))
-        agent.update(decision, reward=float(rewards[k]), cost=float(problem.price[k]))
-    return actions
-
-
-def inverse_median(points: Matrix) -> float:
-    """Return gamma of a kernel: 1 over the median of the squared distances between different points."""
-    points = np.unique(points, axis=0)
-    squares = (points**2).sum(axis=1)
-    return 1 / float(np.median(squares[:, None] + squares - 2 * points @ points.T))
-
-
 def play_by_group(problem: Problem) -> Indices:
     """Return the actions of one `squarecb-lewa` without context for each group; each keeps the limit by itself.
 
@@ -229,7 +226,6 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
     (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.contexts.shape[1]
     policies = problem.advice.shape[1] // K
     kernel = None if policies else Kernel.of(problem.contexts[:, 1:])
-    gamma = 0.0 if policies else inverse_median(problem.contexts[:, 1:])
     return {
         "squarecb-lewa": lambda p: play(p, SquareCbLewa.tuned(K, T, floor, features=d), p.contexts),
         "squarecb-lewa, without context": lambda p: play(p, SquareCbLewa.tuned(K, T, floor), None),
@@ -257,7 +253,6 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
             {
                 f"squarecb-lewa, {WAVES} random Fourier features": lambda p: play_waves(p, _wide(K, T, floor)),
                 f"squarecb-lewa, {CENTRES} kernel features": lambda p: play_kernel(p, kernel, _sharp(K, T, floor)),
-                f"squarecb-lewa, {PROCESS}": lambda p: play_process(p, gamma),
             }
             if kernel is not None
             else {}
@@ -299,6 +294,63 @@ def _sharp(actions: int, rounds: int, floor: float) -> Learner:
 def _smooth(problem: Problem) -> Learner:
     (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.curved.shape[1]
     return SquareCbLewa.tuned(K, T, floor, features=d, ridge=PENALTY)
+
+
+# What a policy that is linear in the features could earn at most. Both references see the reward of every action, and have
+# the best fixed price in hindsight: what a learner loses against them is the cost of learning; what they lose is in the
+# features or in the delay.
+
+
+class Reference(NamedTuple):
+    reward: float  # per round
+    spent: float  # per round
+
+
+def in_hindsight(rewards: Matrix, price: Vector, limit: float, contexts: Matrix) -> Reference:
+    """Return what the policy by one regression on all rounds comes to."""
+    penalty = _penalty(contexts)
+    theta = np.linalg.solve(contexts.T @ contexts + penalty, contexts.T @ (rewards - 0.5))
+    return at_best_price(contexts @ theta, rewards, price, limit)
+
+
+def with_delay(rewards: Matrix, price: Vector, limit: float, contexts: Matrix, late: int) -> Reference:
+    """Return the same if the regression is made of the rounds that are at least `late` rounds old, and forgets."""
+    T, d = contexts.shape
+    products, sums, penalty = np.zeros((d, d)), np.zeros((d, rewards.shape[1])), _penalty(contexts)
+    scores, told = np.zeros(rewards.shape), 0
+    for start in range(0, T, EVERY):
+        end = max(start - late, 0)
+        if end > told:
+            x, fade = contexts[told:end], np.exp((told - end) / MEMORY)
+            products, sums = fade * products + x.T @ x, fade * sums + x.T @ (rewards[told:end] - 0.5)
+            told = end
+        scores[start : start + EVERY] = contexts[start : start + EVERY] @ np.linalg.solve(products + penalty, sums)
+    return at_best_price(scores, rewards, price, limit)
+
+
+def at_best_price(scores: Matrix, rewards: Matrix, price: Vector, limit: float) -> Reference:
+    """Return what the largest score less price comes to, at the fixed price that spends the limit."""
+    rows = np.arange(len(rewards))
+
+    def at(dual: float) -> Reference:
+        best = np.argmax(scores - dual * price, axis=1)
+        return Reference(float(rewards[rows, best].mean()), float(price[best].mean()))
+
+    low, high = 0.0, 100.0 / float(price.max())
+    if at(low).spent <= limit:
+        return at(low)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle).spent > limit else (low, middle)
+    (more, dear), (less, cheap) = at(low), at(high)
+    share = (limit - cheap) / (dear - cheap) if dear > cheap else 0.0
+    return Reference(less + share * (more - less), cheap + share * (dear - cheap))
+
+
+def _penalty(contexts: Matrix) -> Matrix:
+    penalty: Matrix = np.eye(contexts.shape[1])
+    penalty[0, 0] = CONSTANT
+    return penalty
 
 
 def references(orders: list[Problem], file: Problem, optimum: float) -> list[str]:
@@ -443,8 +495,8 @@ def write(folder: Path, page: str, words: Sequence[str]) -> str:
     before = re.search(r"take (\d+) us", " ".join(page.split()))
     keeps = before is not None and not any(word in "agent" for word in words)
     agent = float(before[1]) if before is not None and keeps else 1e6 * time_of_agent()
-    settings = {"centres": CENTRES, "gamma": GAMMA, "noise": NOISE, "guess": GUESS, "guesses": GUESSES}
-    lines = [INTRO.format(agent=agent, shuffles=len(SHUFFLES), knots=KNOTS, penalty=PENALTY, **settings)]
+    settings = {"centres": CENTRES, "gamma": GAMMA, "knots": KNOTS, "penalty": PENALTY}
+    lines = [INTRO.format(agent=agent, shuffles=len(SHUFFLES), **settings)]
     for name, problem in problems(folder):
         lines += table(name, problem, page, words)
     return with_goals("\n".join(lines))
@@ -456,5 +508,5 @@ if __name__ == "__main__":
         print(f"tools/contexts.py takes a folder of sets, got {given or 'none'}: docs/contexts.md stays as it is")
         sys.exit(0)
     new = write(given, PAGE.read_text(), sys.argv[2:] or [""])
-    _, mark, router = PAGE.read_text().partition("\n## Beside the published router")  # written by tools.paretobandit
+    _, mark, router = PAGE.read_text().partition("\n## Beside the published router")  # written by tools.router
     PAGE.write_text(new + mark + router)

@@ -1,6 +1,9 @@
 """Draw the picture of the README: cost against its limit when prices double, for an agent and for two plain bandits.
 
-python -m tools.first_picture        writes docs/assets/price-shock.svg, and prints the figures of its caption
+    python -m tools.first_picture        writes docs/assets/price-shock.svg, and prints the figures of its caption
+
+It also writes docs/assets/queries.csv, the table that the analyst's start page begins with: 400 queries, each answered by
+the same three simulated models.
 """
 
 import re
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROOT = Path(__file__).parent.parent
-PICTURE = ROOT / "docs" / "assets" / "price-shock.svg"
+PICTURE, QUERIES = (ROOT / "docs" / "assets" / name for name in ("price-shock.svg", "queries.csv"))
 REQUESTS, WINDOW, LIMIT = 20_000, 500, 0.002
 COST = {"small": 0.0004, "medium": 0.0015, "large": 0.006}  # dollars, for a request of average length
 GOOD = {"small": 0.62, "medium": 0.74, "large": 0.86}  # probability of a good answer
@@ -117,7 +120,16 @@ def with_colours(svg: str) -> str:
     return svg.replace('<style type="text/css">', f'<style type="text/css">\n{rules}\n', 1)
 
 
+def queries() -> str:
+    """Return the table as CSV, a row for each query and model: whether the answer was good, and what it cost in dollars."""
+    rows = ["query,model,quality,dollars"]
+    for query, (length, luck) in enumerate(np.random.default_rng(18).random((400, 2)).tolist(), start=1):
+        rows += [f"{query},{model},{int(luck < GOOD[model])},{COST[model] * (0.5 + length):.6f}" for model in COST]
+    return "\n".join(rows) + "\n"
+
+
 def main() -> None:
+    QUERIES.write_text(queries())
     served = {contestant.name: bills(contestant) for contestant in CONTESTANTS}
     for name, (cost, good) in served.items():
         halves = [f"${1000 * half.mean():.2f}" for half in np.array_split(cost, 2)]

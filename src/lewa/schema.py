@@ -255,26 +255,6 @@ class GameRow(TypedDict):
     price: NotRequired[list[float] | None]
 
 
-# lewa bench --------------------------------------------------------------------------------------------------------------
-
-
-class SpeedRow(TypedDict):
-    """A row of the speed table."""
-
-    what: str
-    nanoseconds: float | None
-    ratio: float | None
-    goal: str
-    met: bool | None
-
-
-class Speed(TypedDict):
-    """The output of `lewa bench`."""
-
-    machine: str
-    rows: list[SpeedRow]
-
-
 # Reading and writing -----------------------------------------------------------------------------------------------------
 
 

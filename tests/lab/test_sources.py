@@ -55,7 +55,7 @@ def test_every_module_that_executing_runs_imports_is_in_the_versions() -> None:
 def test_what_only_shows_results_is_not_in_the_versions() -> None:
     rooms = {file.relative_to(ROOT).parts[0].removesuffix(".py") for file in decides()}
     assert {"engine", "games", "kernels", "lab", "learners", "measures", "simulate", "theory"} <= rooms
-    assert not {"agent", "bench", "cli", "paper", "report", "__init__"} & rooms
+    assert not {"agent", "cli", "paper", "report", "__init__"} & rooms
     assert ROOT / "simulate" / "python_loop.py" in decides()  # it plays what is late or masked
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from benchmarks.rounds import FLOOR, coins, rows_of
 
-from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.kernels import keys
 from lewa.learners import Learner
 from lewa.types import Vector

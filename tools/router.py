@@ -2,19 +2,21 @@
 
     make router        writes the table at the end of docs/contexts.md
 
-It makes build/paretobandit, an environment with the package `paretobandit`. The prompts stay there.
+It makes build/paretobandit, an environment with the package `paretobandit` and without lewa, in which this file runs the
+router: `python tools/router.py PROBLEM.npz RESULT.json`. The prompts stay there.
 """
 
 import json
 import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import lewa
-from lewa.context import as_context
-from lewa.types import Matrix
+if TYPE_CHECKING:
+    from lewa.types import Matrix
 
 ROOT = Path(__file__).parent.parent
 HOME, PAGE = ROOT / "build" / "paretobandit", ROOT / "docs" / "contexts.md"
@@ -25,7 +27,7 @@ REPAY, SOON = 1000.0, 250.0  # rounds in which debt is paid back: the default, a
 SEEDS, HEAD = 20, "## Beside the published router"
 
 
-def read(name: str, arms: list[str]) -> tuple[list[str], Matrix, Matrix]:
+def read(name: str, arms: list[str]) -> "tuple[list[str], Matrix, Matrix]":
     """Return the prompts of a part, and rewards and costs (n, K)."""
     (file,) = HOME.glob(f"lib/python3*/site-packages/pareto_bandit/data/examples/{name}.jsonl")
     rows = [json.loads(line) for line in file.read_text().strip().split("\n")]
@@ -39,8 +41,10 @@ def orders(first: int, second: int) -> Any:
     return np.array([np.append(rng.permutation(first), first + rng.permutation(second)) for rng in dice])
 
 
-def ours(features: Matrix, rewards: Matrix, costs: Matrix, budget: float, order: Any, seed: int, repay: float) -> Any:
+def ours(features: "Matrix", rewards: "Matrix", costs: "Matrix", budget: float, order: Any, seed: int, repay: float) -> Any:
     """Return the actions that squarecb-lewa draws in this order, if it pays its debt back in so many rounds."""
+    import lewa
+
     top = float(costs.max())
     table = lewa.games.Table(rewards[order], 1 - costs[order] / top, features[order])
     expected = [[1 - cost / top for cost in EXPECTED]]
@@ -50,6 +54,45 @@ def ours(features: Matrix, rewards: Matrix, costs: Matrix, budget: float, order:
     actions = lewa.play(learner, table, rounds=n, seeds=[seed], every_round=True).actions
     assert actions is not None
     return actions[0]
+
+
+def actions_of(problem: Any, budget: float, order: Any, seed: int) -> list[int]:
+    """Return the actions that the router draws in this order.
+
+    The problem has features (n, d), the constant last, where the package has its bias; rewards and costs (n, K). The router
+    starts without priors, with the settings that its authors found best for such a start, `BEST_K3_TABULA_RASA_HPARAMS`;
+    the pacer is theirs as it is.
+    """
+    router_module, pacer = import_module("pareto_bandit.router"), import_module("pareto_bandit.budget_pacer")
+    demo, cold = import_module("pareto_bandit.demo"), import_module("pareto_bandit.config").BEST_K3_TABULA_RASA_HPARAMS
+    service = import_module("pareto_bandit.feature_service").FeatureService
+    features, rewards, costs = problem["features"], problem["rewards"], problem["costs"]
+    router = router_module.BanditRouter.create(
+        model_registry=dict(demo.MODEL_REGISTRY),
+        feature_service=service.for_precomputed(features.shape[1]),
+        context_store=demo.EphemeralContextStore(),
+        priors="none",
+        alpha=cold["alpha"],
+        forgetting_factor=cold["forgetting_factor"],
+        cost_penalty=0.0,
+        budget_pacer=pacer.BudgetPacer(target_avg_spend_usd=budget, mode=pacer.PacingMode.ADAPTIVE),
+        bandit_seed=seed,
+    )
+    names, drawn = list(demo.ARM_ORDER), []
+    for row in order:
+        model, log = router.route(features[row])
+        k = names.index(model)
+        log.cost_usd = float(costs[row, k])
+        router.process_feedback(log.request_id, reward=float(rewards[row, k]))
+        drawn.append(k)
+    return drawn
+
+
+def run_router(problem: str, result: str) -> None:
+    """Write the actions of the router, for each budget and seed; `orders` of the problem are (seeds, n)."""
+    data = np.load(problem)
+    actions = [[actions_of(data, b, order, s) for s, order in enumerate(data["orders"])] for b in data["budgets"].tolist()]
+    Path(result).write_text(json.dumps(actions))
 
 
 class Row(NamedTuple):
@@ -84,6 +127,9 @@ def _missed(rows: list[Row], figure: str) -> str:
 
 def main() -> None:
     """Run both, and write the table."""
+    import lewa
+    from lewa.context import as_context
+
     arms = ["meta-llama/llama-3.1-8b-instruct", "mistralai/mistral-large-2512", "google/gemini-2.5-pro"]
     parts = [read(name, arms) for name in ("val", "test_holdout")]
     prompts = [prompt for part in parts for prompt in part[0]]
@@ -94,7 +140,7 @@ def main() -> None:
     problem, result = HOME / "problem.npz", HOME / "result.json"
     constant_last = np.roll(features, -1, axis=1)
     np.savez(problem, features=constant_last, rewards=rewards, costs=costs, orders=ways, budgets=np.array(BUDGETS))
-    side = [str(HOME / "bin" / "python"), str(ROOT / "tools" / "paretobandit_side.py"), str(problem), str(result)]
+    side = [str(HOME / "bin" / "python"), str(Path(__file__).resolve()), str(problem), str(result)]
     subprocess.run(side, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     theirs = json.loads(result.read_text())
     lines, found = [], []
@@ -139,4 +185,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_router(*sys.argv[1:]) if sys.argv[1:] else main()

@@ -1,12 +1,11 @@
 """Measure the time per round of every learner as actions grow: the second table of benchmarks/RESULTS.md."""
 
-from collections.abc import Callable
 from math import ceil
 from typing import Any
 
 import numpy as np
+from benchmarks.measure import bandit, best_of, full, tuned
 
-from lewa.bench.measure import bandit, best_of, full, tuned
 from lewa.feedback import feedback_kind
 from lewa.learners import ALL, Learner
 
@@ -17,17 +16,6 @@ SLOW = 4.0  # seconds for the least rounds after which a learner is not measured
 FIRST_PHASE = 2.0  # seconds that its first phase may take
 # Learners that take every action once before they play by their rule.
 TOURS = ("ucb1", "ucb-lp", "thompson-lp", "kube", "kube@fractional")
-
-
-def cost_growth(
-    sizes: tuple[int, ...] = SIZES, progress: Callable[[str], None] = lambda name: None
-) -> dict[str, list[float]]:
-    """Return the nanoseconds per round of every learner at each number of actions; NaN if it would take too long."""
-    times: dict[str, list[float]] = {}
-    for name in ALL:
-        progress(name)
-        times[name] = costs_of(name, sizes)
-    return times
 
 
 def costs_of(name: str, sizes: tuple[int, ...] = SIZES) -> list[float]:

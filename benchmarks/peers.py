@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-
-from lewa.bench.rounds import plain_coins
+from benchmarks.rounds import plain_coins
 
 
 def river_exp3(actions: int, rounds: int) -> Callable[[], int]:

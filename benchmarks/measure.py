@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from benchmarks.c_loops import KEY, c_library, in_c
+from benchmarks.peers import mabwiser_ucb1, pareto_bandit, pymab_exp3, river_ewa, river_exp3
+from benchmarks.rounds import FLOOR, coins, plain_coins, rows_of
 
-from lewa.bench.agents import in_lists, pull_and_update
-from lewa.bench.c_loops import KEY, c_library, in_c
-from lewa.bench.peers import mabwiser_ucb1, pareto_bandit, pymab_exp3, river_ewa, river_exp3
-from lewa.bench.rounds import FLOOR, coins, rows_of
+from lewa import agent as agents
 from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Record, Window, new_record
@@ -31,11 +31,12 @@ from lewa.formatting import markdown_table
 from lewa.games import Bernoulli
 from lewa.kernels import DICE, NATURE, pack
 from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Learner, Lewa
-from lewa.schema import SpeedRow
 from lewa.simulate.run import play
 
 Variant: TypeAlias = Callable[[int], Callable[[], int]]  # for so many actions, a function that plays some rounds
 TURNS = 15
+LIST = 1_000  # decisions of a list
+COST = 0.015  # of every decision, below the limit
 FEW = 500  # rounds of a peer that takes some tenths of a millisecond each
 # A learner beyond the paper, the paper's learner it is held against, and how many times that one's round it may take at
 # K = 10 and K = 100; 0: it is measured, no goal was set.
@@ -65,16 +66,6 @@ class Row(NamedTuple):
     ratio: float | None
     goal: str
     met: bool | None
-
-    def plain(self) -> SpeedRow:
-        """Return the row as plain data for JSON."""
-        return {
-            "what": self.what,
-            "nanoseconds": self.nanoseconds,
-            "ratio": self.ratio,
-            "goal": self.goal,
-            "met": self.met,
-        }
 
     @property
     def answer(self) -> str:
@@ -131,6 +122,41 @@ def bandit(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[
     def variant() -> int:
         memory[:] = fresh
         run(memory, nature, window, record)
+        return rounds
+
+    variant()
+    return variant
+
+
+def new_agent(actions: int) -> agents.Agent:
+    """Return an agent in the user's units, with the learner that it takes by itself."""
+    return agents.Agent(range(actions), [agents.at_most("cost", 0.02, range=(0, 0.05))], seed=0)
+
+
+def pull_and_update(actions: int, rounds: int) -> Callable[[], int]:
+    """Return an agent's pull and update."""
+    agent, (means, uniforms) = new_agent(actions), plain_coins(actions, rounds)
+
+    def variant() -> int:
+        for u in uniforms:
+            decision = agent.pull()
+            agent.update(decision, reward=1.0 if u < means[decision.action] else 0.0, cost=COST)  # type: ignore[index]
+        return rounds
+
+    variant()
+    return variant
+
+
+def in_lists(actions: int, rounds: int) -> Callable[[], int]:
+    """Return an agent's pull_many and update_many."""
+    agent, (means, uniforms) = new_agent(actions), plain_coins(actions, rounds)
+    lists = [uniforms[start : start + LIST] for start in range(0, rounds, LIST)]
+
+    def variant() -> int:
+        for some in lists:
+            pairs = zip(agent.pull_many(len(some)), some, strict=True)
+            rewards = ((decision, 1.0 if u < means[decision.action] else 0.0) for decision, u in pairs)  # type: ignore[index]
+            agent.update_many([(decision, {"reward": reward, "cost": COST}) for decision, reward in rewards])
         return rounds
 
     variant()
@@ -273,15 +299,6 @@ def faster(what: str, nanoseconds: float, ratio: float, goal: float) -> Row:
 
 
 PARTS = (against_c, beside_the_papers, growth_of_bandit, against_peers, on_two_cores, start_up)
-
-
-def measure(progress: Callable[[str], None] = lambda title: None) -> list[Row]:
-    """Measure the whole table for the machine it runs on: some minutes."""
-    rows: list[Row] = []
-    for part in PARTS:
-        progress((part.__doc__ or "").rstrip("."))
-        rows += part()
-    return rows
 
 
 def machine() -> str:

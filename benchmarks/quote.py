@@ -1,7 +1,7 @@
-"""Write the figures of benchmarks/RESULTS.md into the pages that quote them: `python -m tools.speed_table`.
+"""Write the figures of benchmarks/RESULTS.md into the pages that quote them: `python -m benchmarks.quote`.
 
-`make bench` runs it after it has measured. A quoted table stands between two marks, and tests/test_documents.py compares it
-with what is measured.
+`benchmarks.write` does so after it has measured. A quoted table stands between two marks, and tests/test_documents.py
+compares it with what is measured.
 """
 
 import re
@@ -74,7 +74,7 @@ def quoted(page: str, table: str) -> str:
     return f"{before}{START}\n\n{table}\n\n{END}{after}"
 
 
-def main() -> None:
+def write_quotes() -> None:
     """Write the tables into their pages."""
     results = RESULTS.read_text()
     for path, table in PAGES.items():
@@ -82,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write_quotes()

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import growth, peers
+from benchmarks import measure as bench
+from benchmarks.c_loops import KEY, in_c
+from benchmarks.rounds import FLOOR, coins, rows_of
 
-from lewa.bench import agents, growth, peers
-from lewa.bench import measure as bench
-from lewa.bench.c_loops import KEY, in_c
-from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
@@ -67,7 +67,7 @@ def test_a_row_says_whether_its_goal_is_met() -> None:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("calls", [agents.pull_and_update, agents.in_lists])
+@pytest.mark.parametrize("calls", [bench.pull_and_update, bench.in_lists])
 def test_the_calls_of_an_agent_play_the_rounds(calls: Callable[[int, int], Callable[[], int]]) -> None:
     assert calls(3, 20)() == 20
 
@@ -87,9 +87,7 @@ def test_the_growth_table_has_every_learner_and_leaves_out_what_takes_too_long(m
     monkeypatch.setattr(growth, "full", make)
     monkeypatch.setattr(growth, "bandit", make)
     monkeypatch.setattr(growth, "best_of", seconds)
-    names: list[str] = []
-    times = growth.cost_growth((2, 10), names.append)
-    assert list(times) == names == list(ALL)
+    times = {name: growth.costs_of(name, (2, 10)) for name in ALL}
     explorers = [name for name, cells in times.items() if np.isnan(cells[0])]
     assert explorers == [
         "explore-then-project",

@@ -1,1 +1,0 @@
-"""Compare the speed with C and other libraries."""
