@@ -182,6 +182,27 @@ def test_after_forgiving_the_learner_and_the_status_count_open_decisions_alike(l
 
 
 @pytest.mark.plain
+@pytest.mark.parametrize("learn", ["answer", "close"])
+@pytest.mark.parametrize("learner", KEEP_A_DEBT)
+def test_a_cost_that_was_told_of_an_expired_decision_is_in_the_debt_of_the_learner(learner: str, learn: str) -> None:
+    """Only some answers are rated, and the others cost more: the forecast, which knows the rated ones, is no substitute."""
+    options: dict[str, Any] = {"learner": learner, "horizon": 200, "unanswered": "expire", "learn": learn, "expire_after": 3}
+    agent, records = Agent(["x", "y"], [at_most("cost", 0.3)], seed=1, **options), list[Record]()
+    for n in range(60):
+        decision, rated = agent.pull(), n % 3 == 0
+        told = {"cost": 0.2 if rated else 0.5} | ({"reward": 0.5} if rated else {})
+        values = {name: [v, v] if agent._state.sees_all else v for name, v in told.items()}
+        records += [decision, agent.update(decision, **values)]
+    records += [agent.close(n) for n in list(agent._state.open)]
+    status = agent.status()
+    assert (status.expired, status.open) == (40, 0)
+    assert status.lines[0].debt == pytest.approx(20 * -0.1 + 40 * 0.2)
+    assert agent._state.driver.debt == pytest.approx(status.lines[0].debt)
+    again = Agent(["x", "y"], [at_most("cost", 0.3)], seed=1, **options).replay(records)
+    assert again.snapshot() == agent.snapshot()
+
+
+@pytest.mark.plain
 def test_a_governor_begins_anew_when_a_debt_is_forgiven_and_open_decisions_still_count() -> None:
     governor = Governor("small", sure={"cost": 0.001}, debt={"cost": 0.1})
     agent = Agent(ROUTES, [at_most("cost", 0.002, range=(0, 0.01))], governor=governor, seed=3)

@@ -288,6 +288,8 @@ class AgentState(StateParts):
         self.delays.end(number, learned=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
+            if self.learns and not safe:
+                self._count_told_costs(pending, known)
             self._release(pending, safe)
             return
         guessed = self.driver.forecasts and not known and not self.setup.unanswered
@@ -299,6 +301,13 @@ class AgentState(StateParts):
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
         self.counts["filled_in"] += 1
+
+    def _count_told_costs(self, pending: Pending, known: Sequence[int]) -> None:
+        """Let the learner owe what was told of a decision that it will not learn, as the status does."""
+        owed = self.driver.debt
+        for f in known:
+            if owed is not None and f > 0:
+                owed[f - 1] -= self.booked_debt(f - 1, pending)
 
     def _fill_in(self, number: int, pending: Pending, units: Units, known: Sequence[int]) -> None:
         """Fill in the units that a decision lacks; the governor counts the action drawn at them."""

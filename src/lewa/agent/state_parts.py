@@ -178,13 +178,13 @@ class StateParts:
         self.written_off[:, j] = [-debt if isfinite(debt) else 0.0 for debt in self._raw_debts(j)]
         if self.driver.debt is not None:
             own = ((number, pending) for number, pending in self.open.items() if not self.delays.is_safe(number))
-            self.driver.debt[j] = sum((self._booked_debt(j, pending) for _, pending in own), 0.0)
+            self.driver.debt[j] = sum((self.booked_debt(j, pending) for _, pending in own), 0.0)
             self.hold_credit()
         if self.ledger is not None:
             waiting = [number for number, pending in self.open.items() if j + 1 not in pending.known()]
             self.ledger.forgive(j, waiting, self.rounds)
 
-    def _booked_debt(self, j: int, pending: Pending) -> float:
+    def booked_debt(self, j: int, pending: Pending) -> float:
         """Return what the learner must owe for an open decision now, so that its answer makes it what it then owes.
 
         The answer adds the cost less what was charged at the draw, or less the limit if nothing was. In the end the learner
