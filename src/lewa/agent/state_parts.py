@@ -177,8 +177,8 @@ class StateParts:
         """Begin constraint j anew with a debt of 0; open decisions still count when their answers come."""
         self.written_off[:, j] = [-debt if isfinite(debt) else 0.0 for debt in self._raw_debts(j)]
         if self.driver.debt is not None:
-            own = ((number, pending) for number, pending in self.open.items() if not self.delays.is_safe(number))
-            self.driver.debt[j] = sum((self.booked_debt(j, pending) for _, pending in own), 0.0)
+            learned = (pending for number, pending in self.open.items() if not self.delays.is_safe(number))
+            self.driver.debt[j] = sum((self.booked_debt(j, pending) for pending in learned), 0.0)
             self.hold_credit()
         if self.ledger is not None:
             waiting = [number for number, pending in self.open.items() if j + 1 not in pending.known()]
