@@ -10,7 +10,7 @@ import pytest
 
 from lewa import Agent, Governor, at_least, at_most, category
 from lewa.agent.constraint import Constraint
-from lewa.agent.records import Record
+from lewa.agent.records import Decision, Record
 from lewa.learners import ALL
 from lewa.types import Vector
 
@@ -141,6 +141,65 @@ def test_forgiving_begins_a_segment_and_leaves_a_learner_without_a_debt_as_it_is
     assert status.lines[0].debt == pytest.approx(0.5)
     assert status.lines[0].average == pytest.approx(0.9)
     assert status.lines[0].certificate is None
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("way", ["late", "in parts", "at close"])
+@pytest.mark.parametrize("learner", KEEP_A_DEBT)
+def test_after_forgiving_the_learner_and_the_status_count_open_decisions_alike(learner: str, way: str) -> None:
+    """A learner that books forecasts at the draw took the answers for corrections of a debt that was gone: for credit."""
+    options: dict[str, Any] = {"learn": "close", "expire_after": 100} if way == "at close" else {}
+    agent = Agent(["x", "y"], [at_most("cost", 0.3), at_most("time", 0.5)], learner=learner, seed=1, horizon=1000, **options)
+
+    def tell(decision: Decision, **values: float) -> None:
+        agent.update(decision, **{name: [v, v] if agent._state.sees_all else v for name, v in values.items()})
+
+    def answer(decision: Decision, **values: float) -> None:
+        tell(decision, **values)
+        if way == "at close":
+            agent.close(decision)
+
+    for _ in range(40):
+        answer(agent.pull(), reward=0.5, cost=0.9, time=0.2)
+    waiting = [agent.pull() for _ in range(30)]
+    billed = [] if way == "late" else waiting[:20]
+    rest = {"reward": 0.5, "time": 0.2} if way == "at close" else {}
+    for decision in billed:
+        tell(decision, cost=0.7, **rest)
+    agent.forgive("cost")
+    assert agent.status().lines[0].debt == 0
+    for decision in waiting:
+        if decision not in billed:
+            answer(decision, reward=0.5, cost=0.6, time=0.2)
+        elif way == "in parts":
+            tell(decision, reward=0.5, time=0.2)
+        else:
+            agent.close(decision)
+    owed = 0.3 * (len(waiting) - len(billed))
+    assert agent.status().lines[0].debt == pytest.approx(owed)
+    assert agent._state.driver.debt is not None
+    assert agent._state.driver.debt[0] == pytest.approx(owed)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("learn", ["answer", "close"])
+@pytest.mark.parametrize("learner", KEEP_A_DEBT)
+def test_a_cost_that_was_told_of_an_expired_decision_is_in_the_debt_of_the_learner(learner: str, learn: str) -> None:
+    """Only some answers are rated, and the others cost more: the forecast, which knows the rated ones, is no substitute."""
+    options: dict[str, Any] = {"learner": learner, "horizon": 200, "unanswered": "expire", "learn": learn, "expire_after": 3}
+    agent, records = Agent(["x", "y"], [at_most("cost", 0.3)], seed=1, **options), list[Record]()
+    for n in range(60):
+        decision, rated = agent.pull(), n % 3 == 0
+        told = {"cost": 0.2 if rated else 0.5} | ({"reward": 0.5} if rated else {})
+        values = {name: [v, v] if agent._state.sees_all else v for name, v in told.items()}
+        records += [decision, agent.update(decision, **values)]
+    records += [agent.close(n) for n in list(agent._state.open)]
+    status = agent.status()
+    assert (status.expired, status.open) == (40, 0)
+    assert status.lines[0].debt == pytest.approx(20 * -0.1 + 40 * 0.2)
+    assert agent._state.driver.debt == pytest.approx(status.lines[0].debt)
+    again = Agent(["x", "y"], [at_most("cost", 0.3)], seed=1, **options).replay(records)
+    assert again.snapshot() == agent.snapshot()
 
 
 @pytest.mark.plain

@@ -307,6 +307,30 @@ def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> Non
     ]
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize(("learner", "kept"), [("auto", 1), ("late-bandit-lewa", 30)])
+def test_many_changes_make_no_long_status(learner: str, kept: int) -> None:
+    """A loop that sets a limit every few minutes: what is said of all segments alike is said once."""
+
+    def new() -> Agent:
+        return Agent(["x", "y"], [at_most("cost", 0.4)], learner=learner, seed=3)
+
+    agent, records = new(), list[Record]()
+    for n in range(30):
+        for _ in range(2):
+            decision = agent.pull()
+            records += [decision, agent.update(decision, reward=0.5, cost=0.3)]
+        records.append(agent.set_limit("cost", 0.3 + 0.001 * (n % 7)))
+    status = agent.status()
+    assert (len(status.segments), len(status.changes)) == (kept, 30)
+    assert (status.segments[0].first, status.segments[-1].last) == (1, 60)
+    text = str(status)
+    assert text.count("decisions 1 to 60" if kept == 1 else "(limit of cost)") == min(kept, 10)
+    assert ("20 earlier segments: status.segments" in text) == (kept > 10)
+    assert new().replay(records).snapshot() == agent.snapshot()
+    assert Agent.restore(agent.snapshot()).status().segments == status.segments
+
+
 ALL_CHANGES: dict[str, Callable[[Agent, str], Change]] = {
     "limit": lambda agent, name: agent.set_limit(name, 0.3),
     "range": lambda agent, name: agent.set_range(name, (-1, 2)),

@@ -129,12 +129,13 @@ def _command(case: Any) -> tuple[str, str] | None:
         except BaseException as error:
             return f"traceback: {type(error).__name__}: {str(error)[:160]}", _place(error)
     lines = [line for line in err.getvalue().splitlines() if line.strip()]
+    asks_nothing = case.words in ([], ["keys"], ["journal"])  # the answer is the help
     answers_no = case.words[:1] == ["check"] or case.words[:2] == ["journal", "verify"]
     if status not in ((0, 1, 2) if answers_no else (0, 2)):
         return f"status {status}: {' / '.join(lines)[:200]}", ""
     if "Traceback" in err.getvalue():
         return f"a traceback on standard error: {lines[-1][:200]}", ""
-    if status == 2 and len(lines) > 1:
+    if status == 2 and len(lines) > 1 and not asks_nothing:
         return f"{len(lines)} lines on standard error: {' / '.join(lines)[:200]}", ""
     if status == 2 and not lines and not out.getvalue():
         return "status 2 without a word", ""

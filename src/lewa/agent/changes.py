@@ -13,7 +13,7 @@ import numpy as np
 from lewa.agent.arguments import as_actions
 from lewa.agent.breaker import as_breaker
 from lewa.agent.constraint import Constraint
-from lewa.agent.current_guarantee import begin_segment, cut
+from lewa.agent.current_guarantee import begin_segment, cut, with_segment
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change
@@ -44,7 +44,7 @@ def apply_change(state: "AgentState", change: Change) -> None:
     segment = cut(state, change)
     CHANGES[change.what](state, change)
     if segment is not None:
-        state.segments.append(segment)
+        state.segments = with_segment(state.segments, segment)
     state.changes.append(change)
     begin_segment(state, change)
 

@@ -291,6 +291,8 @@ class AgentCore(Journaling):
             raise ValueError(f"the saved agent is not complete: {error!r}") from None
         except OverflowError as error:
             raise ValueError(f"a number in the saved agent is too large: {error}") from None
+        except ValueError as error:  # also one of NumPy, of numbers that are none
+            raise ValueError(f"the saved agent cannot be restored: {error}") from None
         agent = cls.__new__(cls)
         agent._begin(restored)
         return agent

@@ -69,7 +69,10 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
 
 
 class Segment(NamedTuple):
-    """The decisions between two changes, and their guarantee."""
+    """The decisions between two changes, and their guarantee.
+
+    Segments in a row for which nothing is proved, for the same reason, are one: it began as the first of them.
+    """
 
     first: int  # its first decision
     last: int
@@ -101,6 +104,13 @@ def cut(state: "AgentState", change: Change) -> Segment | None:
     return Segment(first, state.rounds, _began(state.changes), current_guarantee(state))
 
 
+def with_segment(segments: Sequence[Segment], added: Segment) -> list[Segment]:
+    """Return the segments with one more; it prolongs the last one if nothing is proved for both, for the same reason."""
+    if segments and added.statement.regret is None and segments[-1].statement == added.statement:
+        return [*segments[:-1], segments[-1]._replace(last=added.last)]
+    return [*segments, added]
+
+
 def cuts_among(changes: Sequence[Change]) -> list[Change]:
     """Return the changes that begin a segment; a fallback that was named before the first decision changes no play."""
     return [change for change in changes if change.what in CUTS and (change.what, change.decisions) != ("fallback", 0)]
@@ -112,7 +122,7 @@ def all_segments(state: "AgentState") -> tuple[Segment, ...]:
         return ()
     first = state.segments[-1].last + 1 if state.segments else 1
     going = Segment(first, state.rounds, _began(state.changes), current_guarantee(state))
-    return (*state.segments, going) if first <= state.rounds else tuple(state.segments)
+    return tuple(with_segment(state.segments, going) if first <= state.rounds else state.segments)
 
 
 def _began(changes: Sequence[Change]) -> str:

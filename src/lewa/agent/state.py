@@ -21,6 +21,14 @@ from lewa.validation import nearest, short_repr
 _new = tuple.__new__  # a named tuple in half the time
 
 
+def _differ(theirs: object, ours: object) -> bool:
+    """Return whether a field of a record is not ours; it may be anything."""
+    try:
+        return bool(theirs != ours)
+    except ValueError:  # an array is neither equal nor not
+        return True
+
+
 class AgentState(StateParts):
     """The learner, the statistics and the open decisions. A call is rejected before anything changes."""
 
@@ -81,7 +89,7 @@ class AgentState(StateParts):
         number: object = decision if made is None else made.id
         if type(number) is not int:
             number = self._as_number(number)
-        if made is not None and made.agent != self.setup.agent_name:
+        if made is not None and _differ(made.agent, self.setup.agent_name):
             self.check_name(made)  # first: a number that is closed here says nothing of another agent's decision
         if made is not None:
             self._check_tag(number, made.tag)
@@ -94,7 +102,8 @@ class AgentState(StateParts):
             raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
         if made is not None:
             self.check_size(made)
-            if made.probability != pending.propensity or made.action != self.setup.actions[pending.action]:
+            label = self.setup.actions[pending.action]
+            if _differ(made.probability, pending.propensity) or _differ(made.action, label):
                 raise UnknownError(f"decision {number} of this agent differs from {short_repr(decision)}")
         return number
 
@@ -116,7 +125,7 @@ class AgentState(StateParts):
 
     def _check_tag(self, number: int, tag: str | None) -> None:
         """Refuse a decision that was made after this agent's file was copied, and before that copy was restored."""
-        if 1 <= number <= self.rounds and tag != self.epochs.tag(number):
+        if 1 <= number <= self.rounds and _differ(tag, self.epochs.tag(number)):
             name = self.setup.agent_name or ""
             theirs, ours = write_id(name, number, tag), write_id(name, number, self.epochs.tag(number))
             raise UnknownError(
@@ -126,7 +135,7 @@ class AgentState(StateParts):
 
     def check_name(self, item: Record) -> None:
         """Refuse a decision of another agent, and an answer or a change that was made to another one."""
-        if item.agent != self.setup.agent_name:
+        if _differ(item.agent, self.setup.agent_name):
             kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {short_repr(item[0])}"
             theirs, ours = ("without a name" if name is None else repr(name) for name in (item.agent, self.setup.agent_name))
             raise UnknownError(f"{kind} belongs to another agent, {theirs}; this agent is {ours}")
@@ -279,6 +288,8 @@ class AgentState(StateParts):
         self.delays.end(number, learned=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
+            if self.learns and not safe:
+                self._count_told_costs(pending, known)
             self._release(pending, safe)
             return
         guessed = self.driver.forecasts and not known and not self.setup.unanswered
@@ -290,6 +301,13 @@ class AgentState(StateParts):
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
         self.counts["filled_in"] += 1
+
+    def _count_told_costs(self, pending: Pending, known: Sequence[int]) -> None:
+        """Let the learner owe what was told of a decision that it will not learn, as the status does."""
+        owed = self.driver.debt
+        for f in known:
+            if owed is not None and f > 0:
+                owed[f - 1] -= self.booked_debt(f - 1, pending)
 
     def _fill_in(self, number: int, pending: Pending, units: Units, known: Sequence[int]) -> None:
         """Fill in the units that a decision lacks; the governor counts the action drawn at them."""

@@ -183,10 +183,24 @@ class StateParts:
         """Begin constraint j anew with a debt of 0; open decisions still count when their answers come."""
         self.written_off[:, j] = [-debt if isfinite(debt) else 0.0 for debt in self._raw_debts(j)]
         if self.driver.debt is not None:
-            self.driver.debt[j] = 0.0
+            learned = (pending for number, pending in self.open.items() if not self.delays.is_safe(number))
+            self.driver.debt[j] = sum((self.booked_debt(j, pending) for pending in learned), 0.0)
+            self.hold_credit()
         if self.ledger is not None:
             waiting = [number for number, pending in self.open.items() if j + 1 not in pending.known()]
             self.ledger.forgive(j, waiting, self.rounds)
+
+    def booked_debt(self, j: int, pending: Pending) -> float:
+        """Return what the learner must owe for an open decision now, so that its answer makes it what it then owes.
+
+        The answer adds the cost less what was charged at the draw, or less the limit if nothing was. In the end the learner
+        owes the cost less the limit, or nothing for a cost that was told before.
+        """
+        limit = 1 - float(self.setup.learner.floor[j])
+        charged = float(pending.charged[j]) if self.driver.charges else limit
+        if pending.units is None or j + 1 not in pending.known():
+            return charged - limit
+        return charged - (1 - self.unit_of_play(pending, pending.units[j + 1]))
 
     def unit_of_play(self, pending: Pending, unit: Units) -> float:
         """Return the unit of the action drawn, or the mean of the play."""

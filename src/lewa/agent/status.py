@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+SHOWN_SEGMENTS = 10  # in the text of a status
+
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -177,7 +179,9 @@ class Status(NamedTuple):
         else:
             least = f"; {self.least_bound} has the least proved bound (goal='proved')" if self.least_bound else ""
             text.append(f"no guarantee: {self.guarantee.reason}{least}")
-        text += [f"  {segment}" for segment in self.segments]
+        earlier = len(self.segments) - SHOWN_SEGMENTS
+        text += [f"  {earlier} earlier segments: status.segments"] if earlier > 0 else []
+        text += [f"  {segment}" for segment in self.segments[-SHOWN_SEGMENTS:]]
         return "\n".join([*text, *(f"warning: {warning}" for warning in self.warnings)])
 
 

@@ -209,7 +209,8 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
     """
     kind, known = find(name), settings_of(name)
     arguments = _arguments(find(name.partition("+")[0]))
-    if settings.get("tuning") == "recommended" and "tuning" not in arguments:
+    tuned_as = settings.get("tuning")
+    if isinstance(tuned_as, str) and tuned_as == "recommended" and "tuning" not in arguments:
         del settings["tuning"]  # it is the only one
     for setting, value in settings.items():
         if setting not in known:
