@@ -9,7 +9,7 @@ import pytest
 
 from lewa.agent import Agent, Constraint, at_least, at_most
 from lewa.serve.bodies import line_from, line_of
-from lewa.serve.caps import RULES, Spending
+from lewa.serve.caps import RULES, Spending, within
 from lewa.serve.events import Events, _caps_ended
 from lewa.serve.fold import Fold
 from lewa.serve.hosted import Hosted
@@ -166,6 +166,23 @@ def test_a_reserve_below_the_worst_is_raised_to_it_unless_the_cap_trusts_it(
     assert [one["by"] for one in made].count("learner") == (20 if trust else 3)
     assert cap_of(web) == (0.0, 0.0 if trust else 20.0)  # the fallback's decisions are reserved too
     sound(web, tmp_path)
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+@pytest.mark.parametrize("reserve", [None, {}, {"cost": 0.05}, {"cost": 0.7}, {"cost": 9.0}])
+@pytest.mark.parametrize("worst", [{}, {"a": 0.1, "c": 3.0}, {"b": 0.5}])
+def test_the_actions_that_fit_a_cap_are_those_that_fit_one_by_one(
+    worst: dict[str, float], reserve: dict[str, float] | None, trusts: bool
+) -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], seed=1)
+    for total in (0.01, 0.06, 0.3, 0.6, 0.8, 2.0, 4.0, 20.0):
+        spending = Spending(Cap("cost", total, "day", worst=worst, trust_reserve=trusts))
+        spending.decided(1, 0, 0, 0.25)
+        spending.settle(1, 0.25)
+        costs = [spending.worst(agent, i, reserve) for i in range(3)]
+        for at, spent in ((1, 0.25), (86_400_000_000, 0.0)):
+            fitting = within([spending], agent, ([0, 1, 2], reserve), at)
+            assert fitting == [i for i in range(3) if spent + costs[i] <= total]
 
 
 def test_a_reserve_above_the_worst_counts(web: Client) -> None:
