@@ -121,7 +121,7 @@ class Host:
         self._loading[number] = epoch
         try:
             hosted, chain, at, start = await asyncio.to_thread(load, self.store, number, None, True)
-            hosted.begin_at(now := self.now())
+            await asyncio.to_thread(hosted.begin_at, now := self.now())
             seq, served = chain.seq, Served(number, hosted, chain, min(at, now), start, epoch)
             await asyncio.to_thread(served.load_keys, self.store)
             await self.compile(served)
@@ -395,8 +395,11 @@ class Host:
                         if served.dropped or not served.idle.is_set():
                             break
                     if served.idle.is_set() and not served.dropped and watched.get(served.name) != served.seq:
-                        self._watch(served, at)
-                        watched[served.name] = served.seq
+                        if served.hosted.setup.watchdog:
+                            await asyncio.sleep(0)  # other calls are served between two agents
+                        if served.idle.is_set() and not served.dropped:
+                            watched[served.name] = served.seq
+                            self._watch(served, self.now(served))
                 except Exception as error:
                     self.spoiled(error)
                     break

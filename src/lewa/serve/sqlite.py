@@ -47,6 +47,8 @@ class SQLiteStore:
         _check_names(self._path)
         self._sealed = reading and not _is_writable(self._path)
         self._claim = Claim(self._path) if serving else None
+        if not self._path.exists():  # closing a handle of a file that SQLite has open would end its locks
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDONLY, 0o600))
         self._lock = Lock()
         try:
             self._write, self._read = self._connect(), self._connect()
@@ -219,8 +221,12 @@ class SQLiteStore:
 
     def snapshots(self, agent: int, at_most: int | None = None) -> Iterator[Snapshot]:
         """Iterate over snapshots from the newest on."""
-        for row in self._rows(NEWEST_SNAPSHOTS, agent, 2**62 if at_most is None else at_most):
-            yield Snapshot(*row)
+        try:
+            with closing(self._connect()) as connection:  # they may be large
+                rows = connection.execute(NEWEST_SNAPSHOTS, (agent, 2**62 if at_most is None else at_most)).fetchall()
+        except sqlite3.Error as error:
+            raise _reading_error(error) from error
+        yield from map(Snapshot._make, rows)
 
     def put_snapshot(self, snapshot: Snapshot, epoch: int) -> None:
         """Keep a snapshot if its records are in the journal; all but the newest few go."""
