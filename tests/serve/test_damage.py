@@ -227,9 +227,6 @@ def test_the_files_of_a_store_are_for_its_owner_only(tmp_path: Path) -> None:
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("store.sqlite3*")}
     assert len(modes) == 4
     assert set(modes.values()) == {0o600}
-    with closing(open_store(f"sqlite:///{tmp_path}/imported.sqlite3")):  # as `lewa journal import` does
-        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("imported.sqlite3*")}
-    assert set(modes.values()) == {0o600}
 
 
 def test_a_store_that_cannot_be_written_is_verified_and_left_as_it_is(

@@ -274,7 +274,7 @@ def test_a_long_body_is_sent_in_pieces_and_others_are_served(web: Client) -> Non
     fill(web)
     head = {"Authorization": f"Bearer {web.key}"}
     assert web.client.get(f"{AGENT}/journal?format=parquet", headers=head).status_code == 200
-    assert not web.app.service.reads._held
+    assert not web.app.service.reads._sending
 
 
 def test_bodies_with_very_many_values_are_refused(tmp_path: Path) -> None:

@@ -130,8 +130,8 @@ async def feedback(call: Call) -> ToldList:
     served = await call.served()
     answers: list[Any] = []
     number = served.hosted.number_of
-    told: list[Values | str] = await entries(call, VALUES)
-    for n, values in enumerate(told, 1):
+    reports: list[Values | str] = await entries(call, VALUES)
+    for n, values in enumerate(reports, 1):
         if n % MOST == 0:
             await asyncio.sleep(0)
         if isinstance(values, str):

@@ -21,13 +21,13 @@ class Reads:
         self._what, self._of_a_key, self._of_all = what, of_a_key, of_all
         self._threads = ThreadPoolExecutor(THREADS, f"lewa {what}")
         self._counts: Counter[str] = Counter()  # reads that run or wait, by key
-        self._held: Counter[str] = Counter()  # results of reads that are being sent, by key
+        self._sending: Counter[str] = Counter()  # results of reads that are being sent, by key
         self._turns: dict[str, asyncio.Lock] = {}
 
     async def run(self, caller: Caller, work: Callable[..., T], *values: object, begun: bool = False) -> T:
         """Run a read; refuse one too many, unless it is a further part of one that has `begun`."""
         key = caller.id
-        if not begun and (self._counts[key] + self._held[key] >= self._of_a_key or self._counts.total() >= self._of_all):
+        if not begun and (self._counts[key] + self._sending[key] >= self._of_a_key or self._counts.total() >= self._of_all):
             law = f"at most {self._of_a_key} {self._what} of a key and {self._of_all} of all keys may run or wait at a time"
             raise RequestError(429, law, RETRY)
         self._counts[key] += 1
@@ -41,11 +41,11 @@ class Reads:
 
     def hold(self, caller: Caller) -> Callable[[], None]:
         """Count a result of this key until the function that is returned is called: a key must not fill the memory."""
-        self._held[caller.id] += 1
+        self._sending[caller.id] += 1
 
         def release() -> None:
-            self._held[caller.id] -= 1
-            self._held += Counter()  # without those of 0
+            self._sending[caller.id] -= 1
+            self._sending += Counter()  # without those of 0
 
         return release
 

@@ -47,8 +47,6 @@ class SQLiteStore:
         _check_names(self._path)
         self._sealed = reading and not _is_writable(self._path)
         self._claim = Claim(self._path) if serving else None
-        if not self._path.exists():  # closing a handle of a file that SQLite has open would end its locks
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDONLY, 0o600))
         self._lock = Lock()
         try:
             self._write, self._read = self._connect(), self._connect()
