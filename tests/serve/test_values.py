@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import msgspec
 import pytest
 
 from lewa.agent import Agent, Constraint, at_least, at_most
+from lewa.serve import schema
 from lewa.serve.bodies import line_from, line_of
 from lewa.serve.caps import RULES, Spending, within
 from lewa.serve.events import Events, _caps_ended
@@ -352,6 +354,20 @@ def test_terms_that_a_line_cannot_have_are_refused(web: Client) -> None:
     for wanted in ({"name": "cost"}, {"name": "cost", "forgive": False}, {"name": "fun", "forgive": True}):
         version = web.call("GET", AGENT)[1]["version"]
         assert web.call("PATCH", AGENT, {"lines": [wanted]}, If_Match=f'"{version}"')[0] == 400
+
+
+def test_no_type_of_a_request_needs_the_newest_msgspec() -> None:
+    """Until version 0.22, msgspec refuses a Literal of True or False, and with it the whole service."""
+
+    def parts(kind: Any) -> Iterator[Any]:
+        yield kind
+        for part in get_args(kind):
+            yield from parts(part)
+
+    structs = [kind for kind in vars(schema).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+    hints = [hint for kind in structs for hint in get_type_hints(kind, include_extras=True).values()]
+    assert len(hints) > 50
+    assert not [part for hint in hints for part in parts(hint) if isinstance(part, bool)]
 
 
 def test_a_setup_without_new_terms_is_written_as_before(web: Client) -> None:
