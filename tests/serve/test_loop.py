@@ -401,6 +401,28 @@ def test_an_agent_that_was_just_taken_over_is_not_handed_over(tmp_path: Path, mo
     asyncio.run(scene())
 
 
+def test_a_replica_whose_renewal_is_late_hands_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with inside.service(tmp_path) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    store.released = []
+    host = Host(store, Limits(), "one", "http://127.0.0.1:1")
+
+    async def scene() -> None:
+        monkeypatch.setattr(Shared, "replicas", lambda _: ["http://127.0.0.1:1"])
+        await host.start()
+        assert "router" in host.agents
+        others = [f"http://127.0.0.1:{n}" for n in range(2, 40)]
+        other = next(address for address in others if host._winner("router", ["http://127.0.0.1:1", address]) != address)
+        monkeypatch.setattr(Shared, "replicas", lambda _: [other])  # its own entry has expired
+        await host._share_out()
+        assert not store.released
+        assert "router" in host.agents
+        await host.stop()
+
+    asyncio.run(asyncio.wait_for(scene(), 100))
+
+
 def test_agents_that_are_being_read_keep_their_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with inside.service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201

@@ -228,7 +228,8 @@ class Host:
         return await asyncio.get_running_loop().run_in_executor(self._lookout, work)
 
     async def _replicas(self) -> list[str]:
-        return await self._look(self.store.replicas) if self.store.shared else [self.address]
+        """Return the addresses of the replicas; this one is alive, even if its own entry was not prolonged in time."""
+        return sorted({self.address, *(await self._look(self.store.replicas) if self.store.shared else ())})
 
     async def others(self) -> list[str]:
         """Return the addresses of the other replicas."""
