@@ -10,12 +10,17 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
+from starlette.testclient import TestClient
 
+from lewa.serve.app import App
 from lewa.serve.auth import Caller, make_key
 from lewa.serve.errors import RequestError
 from lewa.serve.forward import Forwarder, _headers, _url
+from lewa.serve.host import Host
+from lewa.serve.limits import Limits
 from lewa.serve.log import Sparing
 from lewa.serve.sessions import COOKIE, LASTS, SECURE_COOKIE, Sessions
+from lewa.serve.sqlite import SQLiteStore
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -264,6 +269,18 @@ def test_a_key_waits_only_for_its_own_requests_to_other_replicas(monkeypatch: py
         assert len(answers.closed) == 4
 
     asyncio.run(asyncio.wait_for(scene(), 60))
+
+
+def test_replicas_have_their_clients_before_the_first_request(tmp_path: Path) -> None:
+    class Shared(SQLiteStore):
+        shared = True
+
+    with service(tmp_path) as web:
+        assert web.app.forwarder._clients == {}
+    store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    app = App(Host(store, Limits(), "one", "http://127.0.0.1:1"))
+    with TestClient(app.build()):
+        assert set(app.forwarder._clients) == {"calls", "streams"}
 
 
 def test_a_request_is_forwarded_as_it_was_sent() -> None:

@@ -1,5 +1,6 @@
 """The application: authentication, limits, errors as one sentence, and the routes."""
 
+import asyncio
 import gc
 import math
 import secrets
@@ -98,6 +99,8 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         try:
+            if self.host.store.shared:
+                await asyncio.to_thread(self.forwarder.prepare)
             await self.host.start()
         except Exception as error:
             self.failure = str(error)

@@ -37,6 +37,11 @@ class Forwarder:
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
+    def prepare(self) -> None:
+        """Make the clients now: to import their library may take seconds, which callers would wait."""
+        for purpose in ("calls", "streams"):
+            self._client(purpose)
+
     def _client(self, purpose: str) -> "httpx2.AsyncClient":
         import httpx2
 

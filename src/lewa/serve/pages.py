@@ -169,6 +169,8 @@ def _render(template: str, status: int, **values: object) -> Response:
 def routes(app: "App") -> list[BaseRoute]:
     """Return the routes of the page."""
     pages = Pages(app)
+    for name in ("page.html", "sign_in.html"):
+        _templates.get_template(name)  # compiled before the first request
     return [
         Path("/", pages.index),
         Path("/agents/{name}", pages.agent),
