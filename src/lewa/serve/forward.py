@@ -32,7 +32,7 @@ class Forwarder:
     A call waits for nobody but other calls of its key, of which other replicas have so many at a time.
     """
 
-    def __init__(self, of_a_key: int = 100) -> None:
+    def __init__(self, of_a_key: int) -> None:
         self._of_a_key = of_a_key
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
