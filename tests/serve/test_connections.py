@@ -130,6 +130,11 @@ def test_the_connection_that_waits_longest_makes_room() -> None:
     play(scene, most=5)
 
 
+def test_a_replica_keeps_files_for_requests_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 1024))
+    assert (most_connections(), most_connections(shared=True)) == (896, 448)
+
+
 def test_there_are_fewer_connections_than_files(monkeypatch: pytest.MonkeyPatch) -> None:
     for files, most in ((1024, 896), (100, 8), (10**6, 10_000), (-1, 10_000)):
         monkeypatch.setattr("lewa.serve.protocol.resource.getrlimit", lambda _, files=files: (files, files))

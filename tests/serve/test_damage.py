@@ -6,9 +6,11 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -45,6 +47,27 @@ def test_every_read_of_the_event_loop_uses_an_index(tmp_path: Path, query: str, 
         steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
     assert plan in steps
     assert not any(step.startswith(("SCAN journal", "SCAN keys", "SCAN snapshots")) for step in steps)
+
+
+def test_a_long_read_of_postgresql_holds_up_no_short_one(cluster: Cluster) -> None:
+    import psycopg
+
+    url = cluster.database("long")
+    with closing(open_store(url)) as store, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("INSERT INTO agents VALUES (1, 'a', 0)")
+        connection.execute("INSERT INTO journal SELECT 1, n, 'decision', 0, n, '{}' FROM generate_series(1, 100) AS n")
+        with connection.transaction():
+            connection.execute("LOCK TABLE journal")  # a read of the journal takes as long as this
+            thread = Thread(target=lambda: rows.extend(store.rows(1)))
+            rows: list[Row] = []
+            thread.start()
+            while not connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
+                time.sleep(0.01)
+            assert [agent.name for agent in store.agents()] == ["a"]
+            assert store.leases() == []
+            assert not rows
+        thread.join(60)
+        assert len(rows) == 100
 
 
 def test_single_decisions_and_keys_are_found_by_an_index_of_postgresql(cluster: Cluster) -> None:

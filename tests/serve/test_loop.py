@@ -1,24 +1,27 @@
 """What takes long runs beside the event loop, on copies, and a few at a time."""
 
 import asyncio
+import gc
 import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from lewa.agent.files import json_parts, to_json
-from lewa.serve import drawing, export, service
+from lewa.serve import export, pace, pages, service
 from lewa.serve.auth import Caller, make_key
 from lewa.serve.errors import RequestError
 from lewa.serve.fold import Fold
 from lewa.serve.host import SETTLED, Host
 from lewa.serve.hosted import Hosted
 from lewa.serve.limits import Limits
-from lewa.serve.reads import HeavyReads
+from lewa.serve.reads import Reads
+from lewa.serve.rehearsal import look
+from lewa.serve.routes import PIECE, Json
 from lewa.serve.schema import AgentChange, LineChange, NewAction, Query
 from lewa.serve.sqlite import SQLiteStore
 from lewa.serve.store import StoreError, open_store
@@ -55,6 +58,8 @@ def fill(web: Client, count: int = 6) -> None:
         (Hosted, "status", "GET", "/agents/router", None),
         (Hosted, "status", "GET", "/", None),
         (Hosted, "status", "GET", "/metrics", None),
+        (service, "view_of", "GET", "/v1/agents", None),
+        (pages, "_render", "GET", "/", None),
     ],
 )
 def test_long_work_leaves_the_event_loop_alone(
@@ -131,9 +136,8 @@ def test_a_long_list_lets_other_calls_in_and_gives_the_same(tmp_path: Path, monk
     queries: list[Any] = [{"available": ["small", "large"]}, {}, {"key": "a"}, {"available": ["nobody"]}, {"key": "a"}] * 3
     answers, appends = [], []
     for name, most in (("whole", 1000), ("parts", 2)):
-        monkeypatch.setattr(drawing, "MOST", most)
-        monkeypatch.setattr(drawing, "MOMENT", 1e9)
-        monkeypatch.setattr(service, "SLICE", most)
+        monkeypatch.setattr(pace, "MOST", most)
+        monkeypatch.setattr(pace, "MOMENT", 1e9)
         with inside.service(tmp_path, f"{name}.sqlite3") as web:
             assert web.call("POST", "/v1/agents", SETUP)[0] == 201
             append = Mock(wraps=web.app.host.append)
@@ -181,13 +185,117 @@ def test_calls_wait_while_a_thread_changes_the_agent(web: Client, monkeypatch: p
     assert results["second"][0] == 412  # it was about the version before
 
 
+def test_a_status_is_read_while_decisions_come() -> None:
+    """A collection of garbage may run other code in the middle of a loop over the open decisions."""
+    hosted = router()
+    for n in range(100):
+        hosted.decide(Query(), n)
+
+    def decide(phase: str, _: object) -> None:
+        if phase == "start":
+            number = max(hosted.open) + 1
+            hosted.open[number] = hosted.open[1]
+
+    before = gc.get_threshold()
+    gc.callbacks.append(decide)
+    gc.set_threshold(1)
+    try:
+        for _ in range(20):
+            hosted._describe(look(hosted.agent), 0)
+    finally:
+        gc.callbacks.remove(decide)
+        gc.set_threshold(*before)
+
+
+class Clock:
+    """A clock that goes only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(1e-7, 50), (0.001, 1), (0.1, 1)])
+def test_entries_that_take_long_are_handled_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, most: int
+) -> None:
+    clock, sizes, real = Clock(), list[int](), Hosted.decide_many
+
+    def slow(hosted: Hosted, queries: Any, at: int) -> Any:
+        sizes.append(len(queries))
+        clock.now += seconds * len(queries)
+        return real(hosted, queries, at)
+
+    with inside.service(tmp_path) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+        monkeypatch.setattr("lewa.serve.pace.time.perf_counter", clock)
+        monkeypatch.setattr(Hosted, "decide_many", slow)
+        assert len(web.call("POST", f"{AGENT}/decide", [{}] * 150)[1]["decisions"]) == 150
+    assert sum(sizes) + (most == 1) == 150  # the last one is alone, and so not drawn as a list
+    assert max(sizes) == most
+
+
+def test_a_moment_ends_and_the_rest_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("lewa.serve.pace.time.perf_counter", clock)
+    parts = []
+    for part in pace.Pace().parts(range(1000)):
+        parts.append(len(part))
+        clock.now += pace.MOMENT * 0.3
+    assert parts == [1, 1, 1, 1]
+    assert sum(map(len, pace.Pace().parts(range(1000)))) == pace.MOST
+    assert list(pace.Pace().parts([])) == []
+
+
+def test_a_long_body_is_sent_in_pieces_and_others_are_served(web: Client) -> None:
+    async def scene() -> None:
+        sizes, turns, sent = list[int](), list[int](), list[str]()
+
+        async def send(message: Any) -> None:
+            if "body" in message:
+                sizes.append(len(message["body"]))
+
+        async def other() -> None:
+            while True:
+                turns.append(len(sizes))
+                await asyncio.sleep(0)
+
+        task = asyncio.ensure_future(other())
+        response = Json(b"x" * (3 * PIECE + 1), sent=lambda: sent.append("all"))
+        await response({}, AsyncMock(), send)
+        task.cancel()
+        assert sizes == [PIECE, PIECE, PIECE, 1, 0]
+        assert {1, 2, 3, 4} <= set(turns)
+        assert sent == ["all"]
+
+    asyncio.run(scene())
+    fill(web)
+    head = {"Authorization": f"Bearer {web.key}"}
+    assert web.client.get(f"{AGENT}/journal?format=parquet", headers=head).status_code == 200
+    assert not web.app.service.reads._sending
+
+
+def test_bodies_with_very_many_values_are_refused(tmp_path: Path) -> None:
+    with inside.service(tmp_path, values=50, entry_values=20) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+        assert web.call("POST", f"{AGENT}/decide", [{"key": f"k{n}"} for n in range(50)])[0] == 200
+        status, answer = web.call("POST", f"{AGENT}/decide", [{} for _ in range(51)])
+        assert (status, answer["error"]) == (413, "a body must have at most 50 values")
+        for body in ({"available": ["small"] * 21}, [{"available": ["small"] * 21}]):
+            status, answer = web.call("POST", f"{AGENT}/decide", body)
+            assert (status, answer["error"]) == (413, "an entry must have at most 20 values")
+        assert web.call("POST", f"{AGENT}/decide", {"available": ["small"] * 20})[0] == 200
+
+
 def caller(name: str) -> Caller:
     return Caller(make_key(name, ("read",))[1])
 
 
 def test_heavy_reads_are_limited_by_key_and_in_all() -> None:
     async def scene() -> None:
-        reads, free, running = HeavyReads(Limits(reads=5, reads_per_key=3)), threading.Event(), []
+        reads, free, running = Reads("heavy reads", 3, 5), threading.Event(), []
         one, other, third = caller("one"), caller("other"), caller("third")
 
         def work(name: str) -> str:
@@ -209,6 +317,13 @@ def test_heavy_reads_are_limited_by_key_and_in_all() -> None:
         assert sorted(running) == ["one", "other"]  # a key never has both threads
         free.set()
         assert await asyncio.gather(*tasks) == ["one"] * 3 + ["other"] * 2
+        assert await reads.run(third, work, "third") == "third"
+        releases = [reads.hold(third) for _ in range(3)]  # results that are being sent count for the key
+        with pytest.raises(RequestError, match="of a key"):
+            await reads.run(third, work, "third")
+        assert await reads.run(one, work, "one") == "one"
+        for release in releases:
+            release()
         assert await reads.run(third, work, "third") == "third"
         reads.stop()
 
@@ -284,6 +399,28 @@ def test_an_agent_that_was_just_taken_over_is_not_handed_over(tmp_path: Path, mo
         await host.stop()
 
     asyncio.run(scene())
+
+
+def test_a_replica_whose_renewal_is_late_hands_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with inside.service(tmp_path) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    store.released = []
+    host = Host(store, Limits(), "one", "http://127.0.0.1:1")
+
+    async def scene() -> None:
+        monkeypatch.setattr(Shared, "replicas", lambda _: ["http://127.0.0.1:1"])
+        await host.start()
+        assert "router" in host.agents
+        others = [f"http://127.0.0.1:{n}" for n in range(2, 40)]
+        other = next(address for address in others if host._winner("router", ["http://127.0.0.1:1", address]) != address)
+        monkeypatch.setattr(Shared, "replicas", lambda _: [other])  # its own entry has expired
+        await host._share_out()
+        assert not store.released
+        assert "router" in host.agents
+        await host.stop()
+
+    asyncio.run(asyncio.wait_for(scene(), 100))
 
 
 def test_agents_that_are_being_read_keep_their_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

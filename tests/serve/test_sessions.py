@@ -1,16 +1,26 @@
 """The page's sessions, what other sites cannot do, and what responses and the log say to strangers."""
 
+import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.testclient import TestClient
 
-from lewa.serve.forward import _headers, _url
+from lewa.serve.app import App
+from lewa.serve.auth import Caller, make_key
+from lewa.serve.errors import RequestError
+from lewa.serve.forward import Forwarder, _headers, _url
+from lewa.serve.host import Host
+from lewa.serve.limits import Limits
 from lewa.serve.log import Sparing
 from lewa.serve.sessions import COOKIE, LASTS, SECURE_COOKIE, Sessions
+from lewa.serve.sqlite import SQLiteStore
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -128,6 +138,22 @@ def test_another_site_signs_nobody_in_or_out(web: Client, headers: dict[str, str
     assert asked(web, token) == (401 if status == 303 else 200)
 
 
+def test_a_form_that_anyone_may_send_is_short(web: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = web.client.post("/session", content=b"a=b&" * 250 + b"x")
+    assert (answer.status_code, answer.json()) == (413, {"error": "a body must have at most 1000 bytes, got 1001"})
+    assert web.client.post("/session", content=b"a=b&" * 250).status_code == 401
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_stranger_who_signs_out_asks_no_other_replica(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_others, token = AsyncMock(return_value=[]), token_in(sign_in(web))
+    monkeypatch.setattr(web.app.service.everywhere, "ask", asked_others)
+    for sent in ("nobody", token):
+        web.client.cookies.clear()
+        web.client.post("/session/end", headers={"Cookie": f"{COOKIE}={sent}"}, follow_redirects=False)
+        assert asked_others.await_count == (sent == token)
+
+
 def test_responses_are_neither_stored_nor_guessed_nor_redirected(web: Client) -> None:
     head = {"Authorization": f"Bearer {web.key}"}
     web.call("POST", f"{AGENT}/decide")
@@ -189,6 +215,72 @@ def test_a_stream_takes_a_token_and_has_limits(tmp_path: Path) -> None:
         slow = web.make_key("read", rate=1)
         assert "streams may be open" in web.call("GET", "/v1/events", key=slow)[1]["error"]
         assert "requests per second" in web.call("GET", "/v1/events", key=slow)[1]["error"]
+
+
+class Answers:
+    """A connection to another replica, whose responses end when they are read or closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[int] = []
+
+    def build_request(self, *values: Any, **options: Any) -> None:
+        return None
+
+    async def send(self, *values: Any, **options: Any) -> Any:
+        answer = Mock(status_code=200, headers={})
+
+        async def parts() -> AsyncIterator[bytes]:
+            yield b"x"
+
+        async def close() -> None:
+            self.closed.append(1)
+
+        answer.aiter_raw, answer.aclose = parts, close
+        return answer
+
+
+def test_a_key_waits_only_for_its_own_requests_to_other_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (Caller(make_key(name, ("read",))[1]) for name in ("one", "other"))
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
+    request, answers = Request(scope), Answers()
+    monkeypatch.setattr(Forwarder, "_client", lambda *_: answers)
+    monkeypatch.setattr("lewa.serve.forward.TIMEOUT", 0.05)
+
+    async def gone(_: Any) -> None:
+        raise OSError
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def scene() -> None:
+        forwarder = Forwarder(2)
+        first, second = [await forwarder.send("http://a", request, one) for _ in range(2)]
+        with pytest.raises(RequestError, match="at most 2 requests of a key"):
+            await forwarder.send("http://a", request, one)
+        third = await forwarder.send("http://a", request, other)
+        waiting = asyncio.ensure_future(forwarder.send("http://a", request, one))
+        await asyncio.sleep(0)
+        with pytest.raises((OSError, ExceptionGroup, ClientDisconnect)):
+            await first({**scope, "asgi": {"spec_version": "2.4"}}, receive, gone)
+        assert len(answers.closed) == 1
+        fourth = await waiting
+        for response in (second, third, fourth):
+            await response({**scope, "asgi": {"spec_version": "2.4"}}, receive, AsyncMock())
+        assert len(answers.closed) == 4
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
+
+
+def test_replicas_have_their_clients_before_the_first_request(tmp_path: Path) -> None:
+    class Shared(SQLiteStore):
+        shared = True
+
+    with service(tmp_path) as web:
+        assert web.app.forwarder._clients == {}
+    store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    app = App(Host(store, Limits(), "one", "http://127.0.0.1:1"))
+    with TestClient(app.build()):
+        assert set(app.forwarder._clients) == {"calls", "streams"}
 
 
 def test_a_request_is_forwarded_as_it_was_sent() -> None:

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import msgspec
 import pytest
 
 from lewa.agent import Agent, Constraint, at_least, at_most
+from lewa.serve import schema
 from lewa.serve.bodies import line_from, line_of
-from lewa.serve.caps import RULES, Spending
+from lewa.serve.caps import RULES, Spending, within
 from lewa.serve.events import Events, _caps_ended
 from lewa.serve.fold import Fold
 from lewa.serve.hosted import Hosted
@@ -166,6 +168,23 @@ def test_a_reserve_below_the_worst_is_raised_to_it_unless_the_cap_trusts_it(
     assert [one["by"] for one in made].count("learner") == (20 if trust else 3)
     assert cap_of(web) == (0.0, 0.0 if trust else 20.0)  # the fallback's decisions are reserved too
     sound(web, tmp_path)
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+@pytest.mark.parametrize("reserve", [None, {}, {"cost": 0.05}, {"cost": 0.7}, {"cost": 9.0}])
+@pytest.mark.parametrize("worst", [{}, {"a": 0.1, "c": 3.0}, {"b": 0.5}])
+def test_the_actions_that_fit_a_cap_are_those_that_fit_one_by_one(
+    worst: dict[str, float], reserve: dict[str, float] | None, trusts: bool
+) -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], seed=1)
+    for total in (0.01, 0.06, 0.3, 0.6, 0.8, 2.0, 4.0, 20.0):
+        spending = Spending(Cap("cost", total, "day", worst=worst, trust_reserve=trusts))
+        spending.decided(1, 0, 0, 0.25)
+        spending.settle(1, 0.25)
+        costs = [spending.worst(agent, i, reserve) for i in range(3)]
+        for at, spent in ((1, 0.25), (86_400_000_000, 0.0)):
+            fitting = within([spending], agent, ([0, 1, 2], reserve), at)
+            assert fitting == [i for i in range(3) if spent + costs[i] <= total]
 
 
 def test_a_reserve_above_the_worst_counts(web: Client) -> None:
@@ -335,6 +354,20 @@ def test_terms_that_a_line_cannot_have_are_refused(web: Client) -> None:
     for wanted in ({"name": "cost"}, {"name": "cost", "forgive": False}, {"name": "fun", "forgive": True}):
         version = web.call("GET", AGENT)[1]["version"]
         assert web.call("PATCH", AGENT, {"lines": [wanted]}, If_Match=f'"{version}"')[0] == 400
+
+
+def test_no_type_of_a_request_needs_the_newest_msgspec() -> None:
+    """Until version 0.22, msgspec refuses a Literal of True or False, and with it the whole service."""
+
+    def parts(kind: Any) -> Iterator[Any]:
+        yield kind
+        for part in get_args(kind):
+            yield from parts(part)
+
+    structs = [kind for kind in vars(schema).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+    hints = [hint for kind in structs for hint in get_type_hints(kind, include_extras=True).values()]
+    assert len(hints) > 50
+    assert not [part for hint in hints for part in parts(hint) if isinstance(part, bool)]
 
 
 def test_a_setup_without_new_terms_is_written_as_before(web: Client) -> None:

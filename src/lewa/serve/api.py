@@ -1,7 +1,8 @@
 """The calls over HTTP. Bodies are validated by the types of `schema`; a bad entry of a list does not affect the others."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,7 +12,8 @@ from starlette.responses import Response, StreamingResponse
 from lewa.serve import export
 from lewa.serve.bodies import Failed
 from lewa.serve.errors import RequestError
-from lewa.serve.routes import PRIVATE, Call, Route, json_response
+from lewa.serve.pace import MOST
+from lewa.serve.routes import PRIVATE, Call, Json, Route, check_values, encode, json_response, pieces
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -35,37 +37,28 @@ from lewa.serve.schema import (
 
 T = TypeVar("T")
 Values = dict[str, Number | str]
-_one_query = msgspec.json.Decoder(Query)
-_queries = msgspec.json.Decoder(list[Query])
-_values = msgspec.json.Decoder(list[Values])
-_raws = msgspec.json.Decoder(list[Raw])
+QUERY = msgspec.json.Decoder(Query)
+VALUES = msgspec.json.Decoder(Values)
+CLOSE = msgspec.json.Decoder(Close)
+OBSERVATION = msgspec.json.Decoder(Observation)
+RAWS = msgspec.json.Decoder(list[Raw])
 
 
-def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: type[T]) -> list[T | str]:
+async def entries(call: Call, decoder: "msgspec.json.Decoder[T]") -> list[T | str]:
     """Return the entries of a list, or the only one; one that does not fit is a sentence in its place."""
-    if call.body.lstrip()[:1] == b"{":
-        return [_entry(call.body, kind)]
-    try:
-        entries_read: list[T | str] = list(decoder.decode(call.body))
-    except msgspec.ValidationError:
-        raws = _raws.decode(call.body)
-        _check_length(call, len(raws))
-        return [_entry(raw, kind) for raw in raws]
-    _check_length(call, len(entries_read))
-    return entries_read
-
-
-def _entry(raw: Raw | bytes, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except msgspec.ValidationError as error:
-        return in_words(error)
-
-
-def _check_length(call: Call, length: int) -> None:
-    most = call.service.host.limits.entries
-    if length > most:
-        raise RequestError(413, f"a list must have at most {most} entries, got {length}")
+    single, limits, read = call.body.lstrip()[:1] == b"{", call.service.host.limits, list[T | str]()
+    raws: Sequence[Raw | bytes] = [call.body] if single else RAWS.decode(call.body)
+    if len(raws) > limits.entries:
+        raise RequestError(413, f"a list must have at most {limits.entries} entries, got {len(raws)}")
+    for raw in raws:
+        if read and len(read) % MOST == 0:
+            await asyncio.sleep(0)  # other calls are served meanwhile
+        check_values("an entry", bytes(raw), limits.entry_values)
+        try:
+            read.append(decoder.decode(raw))
+        except msgspec.ValidationError as error:
+            read.append(in_words(error))
+    return read
 
 
 # Agents ------------------------------------------------------------------------------------------------------------------
@@ -79,9 +72,11 @@ async def create_agent(call: Call) -> Response:
     return json_response(call.service.view(served), 201, {"ETag": f'"{served.hosted.version}"'})
 
 
-async def list_agents(call: Call) -> AgentList:
+async def list_agents(call: Call) -> Response:
     """Return all agents, those of other replicas too."""
-    return AgentList(await call.service.views(call.request, call.caller))
+    views = await call.service.views(call.request, call.caller)
+    body = await call.service.looks.run(call.caller, lambda: b'{"agents":[%b]}' % b",".join(map(encode, views)))
+    return Json(body)
 
 
 async def get_agent(call: Call) -> Response:
@@ -114,9 +109,9 @@ async def retire_agent(call: Call) -> Response:
 async def decide(call: Call) -> Decided | DecidedList:
     """Draw one action, or one for each query of a list."""
     many = call.body.lstrip()[:1] == b"["
-    queries: list[Query | str] = (
-        entries(call, _queries, Query) if many else [_one_query.decode(call.body) if call.body else Query()]
-    )
+    if not many:
+        check_values("an entry", call.body, call.service.host.limits.entry_values)
+    queries: list[Query | str] = await entries(call, QUERY) if many else [QUERY.decode(call.body) if call.body else Query()]
     answers = await call.service.decide(await call.served(), queries)
     if many:
         refused = [
@@ -135,7 +130,10 @@ async def feedback(call: Call) -> ToldList:
     served = await call.served()
     answers: list[Any] = []
     number = served.hosted.number_of
-    for values in entries(call, _values, Values):
+    reports: list[Values | str] = await entries(call, VALUES)
+    for n, values in enumerate(reports, 1):
+        if n % MOST == 0:
+            await asyncio.sleep(0)
         if isinstance(values, str):
             answers.append((None, 0, values))
             continue
@@ -157,7 +155,7 @@ async def feedback(call: Call) -> ToldList:
 async def close(call: Call) -> ToldList:
     """Close decisions without further answers."""
     served = await call.served()
-    entries_read = entries(call, msgspec.json.Decoder(list[Close]), Close)
+    entries_read = await entries(call, CLOSE)
     answers = [
         (None, 0, entry) if isinstance(entry, str) else (entry.decision, served.hosted.number_of(entry.decision), None)
         for entry in entries_read
@@ -167,7 +165,7 @@ async def close(call: Call) -> ToldList:
 
 async def observe(call: Call) -> ObservedList:
     """Record decisions made elsewhere."""
-    entries_read = entries(call, msgspec.json.Decoder(list[Observation]), Observation)
+    entries_read = await entries(call, OBSERVATION)
     return ObservedList(await call.service.observe(await call.served(), entries_read))
 
 
@@ -209,9 +207,11 @@ async def story(call: Call) -> Story:
 
 
 async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for part in rest:
+    async for part in pieces(first):
         yield part
+    async for page in rest:
+        async for part in pieces(page):
+            yield part
 
 
 async def journal(call: Call) -> Response:
@@ -228,7 +228,7 @@ async def journal(call: Call) -> Response:
     if form == "parquet":
         rows = host.store.rows(served.number, after, limit, last)
         content = await call.heavy(export.parquet, rows, actions, served.hosted.fields)
-        return Response(content, media_type="application/vnd.apache.parquet", headers=PRIVATE)
+        return Json(content, kind=b"application/vnd.apache.parquet", sent=call.service.reads.hold(call.caller))
     raise RequestError(400, f"the format of a journal must be ndjson or parquet, got {form!r}")
 
 

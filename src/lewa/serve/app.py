@@ -1,5 +1,6 @@
 """The application: authentication, limits, errors as one sentence, and the routes."""
 
+import asyncio
 import gc
 import math
 import secrets
@@ -28,7 +29,7 @@ from lewa.serve.host import ElsewhereError, Host
 from lewa.serve.log import Sparing, log
 from lewa.serve.metrics import Agents, Exposition, Statuses
 from lewa.serve.openapi import description
-from lewa.serve.routes import PRIVATE, Call, Json, Route, json_response
+from lewa.serve.routes import PRIVATE, Call, Json, Route, check_values, json_response
 from lewa.serve.schema import in_words
 from lewa.serve.service import Service
 from lewa.serve.sessions import Sessions, is_own, token_of
@@ -47,7 +48,7 @@ class App:
     """The service behind HTTP."""
 
     def __init__(self, host: Host, metrics_key: bool = False) -> None:
-        self.host, self.forwarder, self.statuses = host, Forwarder(), Statuses()
+        self.host, self.forwarder, self.statuses = host, Forwarder(host.limits.forwards_per_key), Statuses()
         self.sessions = Sessions(host.keys, b"" if host.store.shared else secrets.token_bytes(32))
         self.service = Service(host, self.forwarder)
         self.events = Events(host, self.statuses, self.forwarder, self.sessions)
@@ -89,7 +90,8 @@ class App:
             Path("/v1/events", self.stream),
             *pages.routes(self),
         ]
-        handlers: Any = {HTTPException: _http_error, Exception: _server_error}
+        expected = dict.fromkeys((RequestError, StoreError, ClientDisconnect), _server_error)  # no traceback in the log
+        handlers: Any = {HTTPException: _http_error, Exception: _server_error, **expected}
         app = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
         app.router.redirect_slashes = False  # a redirect would name the host and the scheme that the caller sent
         return app
@@ -97,6 +99,8 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         try:
+            if self.host.store.shared:
+                await asyncio.to_thread(self.forwarder.prepare)
             await self.host.start()
         except Exception as error:
             self.failure = str(error)
@@ -108,7 +112,7 @@ class App:
         gc.set_threshold(20_000, 20, 50)
         yield
         self.events.stop()
-        self.service.reads.stop()
+        self.service.stop()
         await self.host.stop()
         await self.forwarder.close()
 
@@ -126,9 +130,9 @@ class App:
             raise RequestError(401, NO_KEY)
         return caller
 
-    async def read(self, request: Request) -> bytes:
+    async def read(self, request: Request, most: int | None = None) -> bytes:
         """Return the body, if it is not too large."""
-        most = self.host.limits.body
+        most = self.host.limits.body if most is None else most
         length = _headers(request).get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > most):
             raise RequestError(413, f"a body must have at most {most} bytes, got {length.decode():.40}")
@@ -155,6 +159,7 @@ class App:
                 caller.need(route.scope, request.path_params.get("name"))
                 caller.take()
                 body = await self.read(request)
+                check_values("a body", body, host.limits.values)
                 if route.writes and host.writer.lag() > host.limits.lag:
                     host.meters.shed.inc()
                     raise UnavailableError("commits are more than a second behind; send the request again")
@@ -163,7 +168,7 @@ class App:
                     result = await route.handler(call)
                     response = result if isinstance(result, Response) else json_response(result, route.status)
                 except ElsewhereError as elsewhere:
-                    response = await self.forwarder.send(elsewhere.address, request, body)
+                    response = await self.forwarder.send(elsewhere.address, request, caller, body)
             except Exception as error:
                 if isinstance(error, DamageError) and "name" in request.path_params:
                     host.found_damage(request.path_params["name"], error)

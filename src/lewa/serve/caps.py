@@ -39,7 +39,10 @@ class Spending:
 
     def worst(self, agent: Agent, action: int, reserve: dict[str, float] | None, rules: int = RULES) -> float:
         """Return the cost at which a decision counts before its bill is reported."""
-        worst = self.cap.worst.get(str(agent.setup.actions[action]), self._line(agent).high)
+        return self._counted(self.cap.worst.get(str(agent.setup.actions[action]), self._line(agent).high), reserve, rules)
+
+    def _counted(self, worst: float, reserve: dict[str, float] | None, rules: int = RULES) -> float:
+        """Return what counts of an action that costs this at worst."""
         if reserve is None or self.cap.line not in reserve:
             return worst
         wanted = reserve[self.cap.line]
@@ -52,6 +55,15 @@ class Spending:
         """Return whether a decision with this largest cost still fits."""
         used = self.spent + self.reserved if self.period_of(at) <= self.period else 0.0
         return used + worst <= self.cap.total * (1 + 1e-12)
+
+    def fitting(self, agent: Agent, actions: list[int], reserve: dict[str, float] | None, at: int) -> list[int]:
+        """Return the actions of these that still fit, each at its largest cost."""
+        usual = self.fits(self._counted(self._line(agent).high, reserve), at)
+        named = {label: self.fits(self._counted(worst, reserve), at) for label, worst in self.cap.worst.items()}
+        if not named:
+            return actions if usual else []
+        labels = agent.setup.actions
+        return [i for i in actions if named.get(str(labels[i]), usual)]
 
     def decided(self, number: int, action: int, at: int, worst: float) -> None:
         """Count a decision. If the clock was ahead and is set back, earlier spending counts in the current period."""
@@ -133,4 +145,6 @@ def check_caps(caps: list[Cap], agent: Agent) -> None:
 def within(spendings: list[Spending], agent: Agent, wanted: tuple[list[int], dict[str, float] | None], at: int) -> list[int]:
     """Return the actions of those asked for that fit every cap."""
     actions, reserve = wanted
-    return [i for i in actions if all(spending.fits(spending.worst(agent, i, reserve), at) for spending in spendings)]
+    for spending in spendings:
+        actions = spending.fitting(agent, actions, reserve, at)
+    return actions

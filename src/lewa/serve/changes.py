@@ -76,6 +76,8 @@ def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
         steps.append(lambda: agent.set_range(line.name, ends, who=who, why=why))
         if ends[0] <= old.limit <= ends[1]:
             steps.reverse()  # the new limit may lie in the new range only
+    if line.forgive is False:
+        raise ValueError(f"forgive of the line {line.name} must be true if it is there, got false")
     if line.forgive is not UNSET:
         steps.append(lambda: agent.forgive(line.name, who=who, why=why))
     for value, change in ((line.carry_over, agent.set_carry_over), (line.refunds, agent.set_refunds)):

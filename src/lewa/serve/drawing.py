@@ -1,16 +1,14 @@
 """The decisions of one call: queries that ask for nothing special are drawn together, the others one by one."""
 
-import time
 from collections.abc import Sequence
 
 from lewa.serve.bodies import DecisionBody
+from lewa.serve.pace import Pace
 from lewa.serve.rows import Entry, KeyRow
 from lewa.serve.schema import Query
 from lewa.serve.served import Served
 
 EMPTY = Query()
-MOMENT = 0.003  # seconds after which other calls are served
-MOST = 200  # queries in a moment
 Made = tuple[int, DecisionBody] | str | int  # a decision, a refusal, or the decision that a key had before
 
 
@@ -25,12 +23,14 @@ class Drawing:
         self._run: list[Query] = []  # queries that wait to be drawn together
         self._keys: set[str] = set()  # and their keys
 
-    def draw(self, queries: Sequence[Query | str]) -> int:
-        """Draw an action for each query, as many as a moment allows; return how many. A text stands for a refused query."""
-        bulk, end = len(queries) > 1 and self._served.hosted.in_bulk(), time.perf_counter() + MOMENT
-        for query in queries[:MOST]:
-            if time.perf_counter() > end:
-                break
+    def draw(self, queries: Sequence[Query | str], pace: Pace) -> None:
+        """Draw an action for each query, as many as a moment allows. A text stands for a refused query."""
+        bulk = len(queries) > 1 and self._served.hosted.in_bulk()
+        for part in pace.parts(queries):
+            self._draw_part(part, bulk)
+
+    def _draw_part(self, part: Sequence[Query | str], bulk: bool) -> None:
+        for query in part:
             if isinstance(query, str):
                 self._draw_run()
                 self.made.append(query)
@@ -42,7 +42,6 @@ class Drawing:
                 self._draw_run()
                 self._draw_one(query)
         self._draw_run()
-        return len(self.made)
 
     def _is_plain(self, query: Query) -> bool:
         """Whether a query asks for nothing special, and for a decision that was not made before."""

@@ -1,6 +1,5 @@
 """All agents of the store, wherever they are served: asked of the replicas, and the rest read from the journal."""
 
-import asyncio
 from collections.abc import Collection
 
 from starlette.requests import Request
@@ -11,6 +10,7 @@ from lewa.serve.forward import FORWARDED, Forwarder
 from lewa.serve.host import Host
 from lewa.serve.hosted import Hosted
 from lewa.serve.log import log
+from lewa.serve.reads import Reads
 from lewa.serve.served import load
 from lewa.serve.store import DamageError, StoreError
 
@@ -18,14 +18,14 @@ from lewa.serve.store import DamageError, StoreError
 class Everywhere:
     """The agents that this process does not serve."""
 
-    def __init__(self, host: Host, forwarder: Forwarder) -> None:
-        self._host, self._forwarder = host, forwarder
+    def __init__(self, host: Host, forwarder: Forwarder, reads: Reads) -> None:
+        self._host, self._forwarder, self._reads = host, forwarder, reads
 
-    async def ask(self, request: Request) -> list[bytes]:
+    async def ask(self, request: Request, caller: Caller) -> list[bytes]:
         """Return the responses of the other replicas to a request; none if the request comes from one of them."""
         if not self._host.store.shared or FORWARDED in request.headers:
             return []
-        return await self._forwarder.ask(await self._host.others(), request)
+        return await self._forwarder.ask(await self._host.others(), request, caller)
 
     async def rest(self, known: Collection[str], request: Request, caller: Caller) -> list[tuple[Hosted, int]]:
         """Return the agents that no replica serves now, with the last record of each, after a crash or during a handover."""
@@ -35,7 +35,7 @@ class Everywhere:
         read = []
         for agent in agents:
             try:
-                hosted, chain, *_ = await asyncio.to_thread(load, self._host.store, agent.id)
+                hosted, chain, *_ = await self._reads.run(caller, load, self._host.store, agent.id, begun=True)
             except Exception as error:  # as at the start: one whose journal is damaged stops nobody else
                 if isinstance(error, StoreError | UnavailableError) and not isinstance(error, DamageError):
                     raise

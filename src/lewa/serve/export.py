@@ -12,7 +12,7 @@ from lewa.serve.auth import Caller
 from lewa.serve.bodies import COLUMNS, DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted import Hosted
-from lewa.serve.reads import HeavyReads
+from lewa.serve.reads import Reads
 from lewa.serve.rows import TOLD, Row
 from lewa.serve.schema import Line, WhatIf
 from lewa.serve.store import Store
@@ -57,7 +57,7 @@ class Pages:
         lines = b"".join(msgspec.json.encode(plain(row, self._actions)) + b"\n" for row in rows)
         return lines, rows[-1].seq if rows else after, len(rows)
 
-    async def stream(self, reads: HeavyReads, caller: Caller, after: int, limit: int | None) -> AsyncIterator[bytes]:
+    async def stream(self, reads: Reads, caller: Caller, after: int, limit: int | None) -> AsyncIterator[bytes]:
         """Yield the pages, each read and written as text beside the event loop."""
         left, begun = limit, False
         while left is None or left > 0:

@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from lewa.serve.errors import UnavailableError
+from lewa.serve.auth import Caller
+from lewa.serve.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
     import httpx2
@@ -24,10 +27,20 @@ SILENCE = 10.0  # a stream says something every few seconds
 
 
 class Forwarder:
-    """Connections to other replicas, kept alive. Streams have connections of their own, and no call waits for a free one."""
+    """Connections to other replicas, kept alive. Streams have connections of their own.
 
-    def __init__(self) -> None:
+    A call waits for nobody but other calls of its key, of which other replicas have so many at a time.
+    """
+
+    def __init__(self, of_a_key: int) -> None:
+        self._of_a_key = of_a_key
         self._clients: dict[str, httpx2.AsyncClient] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    def prepare(self) -> None:
+        """Make the clients now: to import their library may take seconds, which callers would wait."""
+        for purpose in ("calls", "streams"):
+            self._client(purpose)
 
     def _client(self, purpose: str) -> "httpx2.AsyncClient":
         import httpx2
@@ -37,25 +50,41 @@ class Forwarder:
             self._clients[purpose] = httpx2.AsyncClient(timeout=TIMEOUT, trust_env=False, limits=limits)
         return self._clients[purpose]
 
-    async def send(self, address: str, request: Request, body: bytes = b"") -> Response:
+    async def _turn(self, caller: Caller) -> asyncio.Semaphore:
+        """Wait until a request of this key may be sent; the caller of this releases what it returns."""
+        turn = self._turns.get(caller.id)
+        if turn is None:
+            turn = self._turns[caller.id] = asyncio.Semaphore(self._of_a_key)
+        try:
+            await (asyncio.wait_for(turn.acquire(), TIMEOUT) if turn.locked() else turn.acquire())
+        except TimeoutError:
+            law = f"other replicas have at most {self._of_a_key} requests of a key at a time"
+            raise RequestError(429, law, 1.0) from None
+        return turn
+
+    async def send(self, address: str, request: Request, caller: Caller, body: bytes = b"") -> Response:
         """Forward a request and return the response, which is passed on as it arrives.
 
         If the replica does not respond, the caller may try again soon.
         """
         import httpx2
 
-        client = self._client("calls")
+        client, turn = self._client("calls"), await self._turn(caller)
         try:
             sent = client.build_request(request.method, _url(address, request), content=body, headers=_headers(request))
             answer = await client.send(sent, stream=True)
-        except httpx2.HTTPError as error:
+        except BaseException as error:
+            turn.release()
+            if not isinstance(error, httpx2.HTTPError):
+                raise
             raise UnavailableError(f"the replica that serves this agent does not answer: {type(error).__name__}") from None
-        headers = {name: value for name, value in answer.headers.items() if name in PASSED}
-        return StreamingResponse(_parts(answer), answer.status_code, headers)
+        return Passed(answer, turn)
 
-    async def ask(self, addresses: Sequence[str], request: Request) -> list[bytes]:
+    async def ask(self, addresses: Sequence[str], request: Request, caller: Caller) -> list[bytes]:
         """Send a request to several replicas; return the answers of those that gave one."""
         import httpx2
+
+        turn = await self._turn(caller)
 
         async def answer_of(address: str) -> bytes | None:
             try:
@@ -66,7 +95,10 @@ class Forwarder:
                 return None
             return answer.content if answer.status_code == 200 else None
 
-        answers = await asyncio.gather(*(answer_of(address) for address in addresses))
+        try:
+            answers = await asyncio.gather(*(answer_of(address) for address in addresses))
+        finally:
+            turn.release()
         return [answer for answer in answers if answer is not None]
 
     async def follow(self, address: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -92,12 +124,21 @@ class Forwarder:
             await client.aclose()
 
 
-async def _parts(answer: "httpx2.Response") -> AsyncIterator[bytes]:
-    try:
-        async for part in answer.aiter_raw():
-            yield part
-    finally:
-        await answer.aclose()
+class Passed(StreamingResponse):
+    """The response of another replica, passed on part by part; at its end, or if the caller leaves, it is closed."""
+
+    def __init__(self, answer: "httpx2.Response", turn: asyncio.Semaphore) -> None:
+        headers = {name: value for name, value in answer.headers.items() if name in PASSED}
+        super().__init__(answer.aiter_raw(), answer.status_code, headers)
+        self._answer, self._turn = answer, turn
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._turn.release()
+            await self._answer.aclose()
 
 
 def _url(address: str, request: Request) -> str:

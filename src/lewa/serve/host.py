@@ -121,7 +121,7 @@ class Host:
         self._loading[number] = epoch
         try:
             hosted, chain, at, start = await asyncio.to_thread(load, self.store, number, None, True)
-            hosted.begin_at(now := self.now())
+            await asyncio.to_thread(hosted.begin_at, now := self.now())
             seq, served = chain.seq, Served(number, hosted, chain, min(at, now), start, epoch)
             await asyncio.to_thread(served.load_keys, self.store)
             await self.compile(served)
@@ -228,7 +228,8 @@ class Host:
         return await asyncio.get_running_loop().run_in_executor(self._lookout, work)
 
     async def _replicas(self) -> list[str]:
-        return await self._look(self.store.replicas) if self.store.shared else [self.address]
+        """Return the addresses of the replicas; this one is alive, even if its own entry was not prolonged in time."""
+        return sorted({self.address, *(await self._look(self.store.replicas) if self.store.shared else ())})
 
     async def others(self) -> list[str]:
         """Return the addresses of the other replicas."""
@@ -395,8 +396,11 @@ class Host:
                         if served.dropped or not served.idle.is_set():
                             break
                     if served.idle.is_set() and not served.dropped and watched.get(served.name) != served.seq:
-                        self._watch(served, at)
-                        watched[served.name] = served.seq
+                        if served.hosted.setup.watchdog:
+                            await asyncio.sleep(0)  # other calls are served between two agents
+                        if served.idle.is_set() and not served.dropped:
+                            watched[served.name] = served.seq
+                            self._watch(served, self.now(served))
                 except Exception as error:
                     self.spoiled(error)
                     break

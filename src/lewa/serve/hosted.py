@@ -411,7 +411,7 @@ class Hosted(Fold):
         status["warnings"] = [str(warning).replace(*OPTIONS) for warning in status["warnings"]] + [why for _, why in blind]
         status["codes"] = [*status["codes"], *("blind" for _ in blind)]
         lines = status.pop("constraints")  # the word of the setup that the user sent
-        reserves = {number: waits.reserve for number, waits in list(self.open.items()) if waits.reserve is not None}
+        reserves = {number: waits.reserve for number, waits in self.open.copy().items() if waits.reserve is not None}
         for name, average in reserved_averages(self.agent, reserves).items() if reserves else ():
             next(line for line in lines if line["name"] == name)["reserved"] = average
         return {

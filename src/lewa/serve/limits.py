@@ -8,6 +8,8 @@ class Limits(NamedTuple):
 
     body: int = 1_000_000  # bytes
     entries: int = 1_000  # of a list
+    values: int = 100_000  # of a body
+    entry_values: int = 20_000  # of an entry of a list, or of the only one
     agents: int = 1_000
     actions: int = 1_000
     lines: int = 16
@@ -21,6 +23,9 @@ class Limits(NamedTuple):
     listeners_per_key: int = 20
     reads: int = 16  # heavy reads that run or wait
     reads_per_key: int = 4
+    looks: int = 1_000  # reads of the present state that run or wait
+    looks_per_key: int = 100
+    forwards_per_key: int = 100  # requests of a key that other replicas have at a time; the rest wait
     header: int = 65_536  # bytes of a request before its body
     header_time: float = 10.0  # seconds until the header of a request is whole
     body_time: float = 30.0  # seconds from then until its body is

@@ -80,7 +80,10 @@ class Meters(Collector):
             counts.add_to(family)
             yield family
         family = HistogramMetricFamily("lewa_request_seconds", "Time of one request", labels=["route", "status"])
-        for (route, status), counts in list(self._routes.items()):  # this is another thread
+        for (
+            route,
+            status,
+        ), counts in self._routes.copy().items():  # in this thread only a copy is safe
             counts.add_to(family, [route, str(status)])
         yield family
 
@@ -141,9 +144,9 @@ class Agents(Collector):
         decisions = CounterMetricFamily("lewa_decisions", "Decisions made", labels=["agent", "action", "by"])
         feedback = CounterMetricFamily("lewa_feedback", "Entries of feedback by result", labels=["agent", "result"])
         for served in agents:
-            for (action, by), count in list(served.by.items()):  # this is another thread
+            for (action, by), count in served.by.copy().items():
                 decisions.add_metric([served.name, served.hosted.actions[action], by], count)
-            for result, count in list(served.results.items()):
+            for result, count in served.results.copy().items():
                 feedback.add_metric([served.name, result], count)
         yield decisions
         yield feedback
@@ -175,7 +178,7 @@ class Agents(Collector):
         for served in agents:
             hosted, status, name = served.hosted, self._statuses.of(served), [served.name]
             gauges["open"].add_metric(name, len(hosted.open))
-            gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
+            gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open.copy()), hosted.decisions))
             gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
             gauges["filled_in"].add_metric(name, status.get("filled_in", 0))
             gauges["failed"].add_metric(name, status.get("failed", 0))

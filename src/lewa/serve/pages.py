@@ -1,6 +1,5 @@
 """The page for people: rendered here, drawn live from the events. A key is taken once, and a cookie holds a session."""
 
-import asyncio
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -43,6 +42,7 @@ SAFE = {
     "Cache-Control": "no-store",
 }
 SHOWN = 20  # agents on one page
+FORM = 1_000  # bytes of the form to sign in: anyone may send it
 FOREIGN = "a page of another site sent this; sign in here"
 
 _templates = Environment(
@@ -69,35 +69,35 @@ class Pages:
             caller = self._app.caller(request, cookie=True)
         except RequestError:
             wrong = "this page was signed out" if token_of(request) else ""
-            return _render("sign_in.html", 200, wrong=wrong, version=__version__)
+            return _render("sign_in.html", 200, wrong=wrong)
         try:
             caller.take()
             agents = await (self._single(only, request, caller) if only is not None else self._all(request, caller))
         except ElsewhereError as elsewhere:
-            return await self._app.forwarder.send(elsewhere.address, request)
+            return await self._app.forwarder.send(elsewhere.address, request, caller)
         except RequestError as error:
-            return _render("sign_in.html", error.status, wrong=error.sentence, version=__version__)
+            return _render("sign_in.html", error.status, wrong=error.sentence)
         if only is None and FORWARDED in request.headers:
             return json_response(agents)
         first = agents[:SHOWN]
-        return _render(
-            "page.html", 200, agents=first, only=only, label=caller.label, version=__version__, more=len(agents) - len(first)
-        )
+        values = {"agents": first, "only": only, "label": caller.label, "more": len(agents) - len(first)}
+        return await self._app.service.looks.run(caller, lambda: _render("page.html", 200, **values))
 
     async def _single(self, name: str, request: Request, caller: Caller) -> list[dict[str, object]]:
         if not caller.may("read", name):
             raise RequestError(404, f"there is no agent {name} here")
         served = await self._app.host.find(name, FORWARDED in request.headers)
-        return [describe(served.hosted, await asyncio.to_thread(self._app.events.point, served), caller)]
+        point = await self._app.service.looks.run(caller, self._app.events.point, served)
+        return [describe(served.hosted, point, caller)]
 
     async def _all(self, request: Request, caller: Caller) -> list[dict[str, object]]:
         """Return what the page shows of every agent, of those on other replicas too, by name."""
         host, point, everywhere = self._app.host, self._app.events.point, self._app.service.everywhere
         mine = [host.agents[name] for name in sorted(host.agents) if caller.may("read", name)]
-        points = await asyncio.to_thread(lambda: [point(served) for served in mine[:SHOWN]])
+        points = await self._app.service.looks.run(caller, lambda: [point(served) for served in mine[:SHOWN]])
         agents = {served.name: describe(served.hosted, at, caller) for served, at in zip(mine, points, strict=False)}
         agents |= {served.name: {"name": served.name} for served in mine[SHOWN:]}  # these are only counted
-        for answer in await everywhere.ask(request):
+        for answer in await everywhere.ask(request, caller):
             agents = {agent["name"]: agent for agent in msgspec.json.decode(answer)} | agents
         for hosted, _ in await everywhere.rest(agents, request, caller):
             agents[hosted.setup.name] = describe(hosted, point_of(hosted, hosted.look(host.now()), host.now()), caller)
@@ -106,11 +106,11 @@ class Pages:
     async def sign_in(self, request: Request) -> Response:
         """Take a key; keep a token that stands for it in a cookie that scripts cannot read and other sites cannot send."""
         if not is_own(request):
-            return _render("sign_in.html", 403, wrong=FOREIGN, version=__version__)
-        token = (parse_qs((await self._app.read(request)).decode(errors="replace")).get("key") or [""])[0].strip()
+            return _render("sign_in.html", 403, wrong=FOREIGN)
+        token = (parse_qs((await self._app.read(request, FORM)).decode(errors="replace")).get("key") or [""])[0].strip()
         caller = self._app.host.keys.find(token)
         if caller is None:
-            return _render("sign_in.html", 401, wrong="that key is not valid", version=__version__)
+            return _render("sign_in.html", 401, wrong="that key is not valid")
         response = RedirectResponse("/", 303)
         keep(response, request, self._app.sessions.open(caller))
         return response
@@ -118,9 +118,11 @@ class Pages:
     async def sign_out(self, request: Request) -> Response:
         """End the session, on the other replicas too."""
         if not is_own(request):
-            return _render("sign_in.html", 403, wrong=FOREIGN, version=__version__)
-        self._app.sessions.end(token_of(request))
-        await self._app.service.everywhere.ask(request)
+            return _render("sign_in.html", 403, wrong=FOREIGN)
+        caller = self._app.sessions.find(token := token_of(request))
+        if caller is not None:
+            self._app.sessions.end(token)
+            await self._app.service.everywhere.ask(request, caller)
         response = RedirectResponse("/", 303)
         forget(response, request)
         return response
@@ -160,13 +162,15 @@ def describe(hosted: Hosted, point: Point, caller: Caller) -> dict[str, object]:
 
 
 def _render(template: str, status: int, **values: object) -> Response:
-    page = _templates.get_template(template).render(**values)
+    page = _templates.get_template(template).render(version=__version__, **values)
     return Response(page, status, media_type="text/html; charset=utf-8", headers=SAFE)
 
 
 def routes(app: "App") -> list[BaseRoute]:
     """Return the routes of the page."""
     pages = Pages(app)
+    for name in ("page.html", "sign_in.html"):
+        _templates.get_template(name)  # compiled before the first request
     return [
         Path("/", pages.index),
         Path("/agents/{name}", pages.agent),

@@ -5,7 +5,7 @@ the writer's. A paused owner that wakes up after a takeover therefore writes not
 key (agent, seq) is the second guard. Leases end by the database's clock.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 
@@ -66,6 +66,36 @@ FIND_KEY = "SELECT agent, key, decision, at FROM keys WHERE agent = %s AND key =
 FIRST_START = 0x6C657761  # names the advisory lock under which the tables are made, "lewa" in ASCII
 
 
+class Reader:
+    """A connection to read from; whoever reads waits for its turn."""
+
+    def __init__(self, connect: Callable[[], psycopg.Connection]) -> None:
+        self._connect, self._lock, self._connection = connect, Lock(), connect()
+
+    def rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        """Return the rows of a query."""
+        with self._lock:
+            try:
+                if self._connection.closed:
+                    self._connection = self._connect()
+                return self._connection.execute(query, values).fetchall()
+            except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+                raise DamageError(f"the store is damaged: {_sentence(error)}") from error
+            except psycopg.Error as error:
+                raise StoreError(f"the store cannot be read: {_sentence(error)}") from error
+
+    def reconnect(self) -> None:
+        """Open the connection again."""
+        self.close()
+        with self._lock:
+            self._connection = self._connect()
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._connection.close()
+
+
 class PostgresStore:
     """A database. `owner` names this process, `address` is where other replicas reach it."""
 
@@ -73,10 +103,12 @@ class PostgresStore:
 
     def __init__(self, url: str, *, owner: str = "", address: str = "", ttl: float = 3.0) -> None:
         self.url, self._who = url, {"owner": owner, "address": address, "ttl": ttl}
-        self._lock = Lock()
-        self._writer = self._reader = self._connect()
+        self._writer = self._connect()
+        self._readers: list[Reader] = []
         try:
-            self._reader = self._connect()
+            for _ in range(2):
+                self._readers.append(Reader(self._connect))
+            self._rows, self._long_rows = (reader.rows for reader in self._readers)  # a long read holds up no short one
             self._migrate()
         except BaseException:
             self.close()
@@ -121,16 +153,16 @@ class PostgresStore:
 
     def reconnect(self) -> None:
         """Open the connections again."""
-        with self._lock:
-            for connection in (self._writer, self._reader):
-                connection.close()
-            self._writer, self._reader = self._connect(), self._connect()
+        self._writer.close()
+        self._writer = self._connect()
+        for reader in self._readers:
+            reader.reconnect()
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            self._writer.close()
-            self._reader.close()
+        self._writer.close()
+        for reader in self._readers:
+            reader.close()
 
     @contextmanager
     def _writing(self) -> Iterator[psycopg.Connection]:
@@ -138,17 +170,6 @@ class PostgresStore:
             yield self._writer
         except psycopg.Error as error:
             raise StoreError(f"the store did not commit: {_sentence(error)}") from error
-
-    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with self._lock:
-            try:
-                if self._reader.closed:
-                    self._reader = self._connect()
-                return self._reader.execute(query, values).fetchall()
-            except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
-                raise DamageError(f"the store is damaged: {_sentence(error)}") from error
-            except psycopg.Error as error:
-                raise StoreError(f"the store cannot be read: {_sentence(error)}") from error
 
     def commit(self, batch: Batch) -> frozenset[int]:
         """Write a batch in one statement; return the agents whose lease is lost."""
@@ -192,7 +213,7 @@ class PostgresStore:
         """Iterate over rows with seq > after, in order."""
         left = limit
         while left is None or left > 0:
-            page = self._rows(
+            page = self._long_rows(
                 f"SELECT {ROWS} FROM journal WHERE agent = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s",
                 *(agent, after, 2**62 if until is None else until, PAGE if left is None else min(left, PAGE)),
             )
@@ -217,7 +238,7 @@ class PostgresStore:
     def recent_keys(self, agent: int, since: int, limit: int) -> list[KeyRow]:
         """Return the newest keys, newest first."""
         query = "SELECT agent, key, decision, at FROM keys WHERE agent = %s AND at > %s ORDER BY at DESC LIMIT %s"
-        return [KeyRow(*row) for row in self._rows(query, agent, since, limit)]
+        return [KeyRow(*row) for row in self._long_rows(query, agent, since, limit)]
 
     def forget_keys(self, agent: int, before: int) -> None:
         """Delete keys older than that."""
@@ -227,7 +248,7 @@ class PostgresStore:
     def snapshots(self, agent: int, at_most: int | None = None) -> Iterator[Snapshot]:
         """Iterate over snapshots from the newest on."""
         query = "SELECT agent, seq, at, body, sha256, state FROM snapshots WHERE agent = %s AND seq <= %s ORDER BY seq DESC"
-        for row in self._rows(query, agent, 2**62 if at_most is None else at_most):
+        for row in self._long_rows(query, agent, 2**62 if at_most is None else at_most):
             yield Snapshot(*row)
 
     def put_snapshot(self, snapshot: Snapshot, epoch: int) -> None:

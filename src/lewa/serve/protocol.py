@@ -14,10 +14,11 @@ IDLE, HEADER, BODY = "idle", "header", "body"  # what of a request comes next
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-def most_connections() -> int:
-    """Return how many connections fit under the limit of open files."""
+def most_connections(shared: bool = False) -> int:
+    """Return how many connections fit under the limit of open files; a `shared` store may need another one for each."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return MOST if files == resource.RLIM_INFINITY else max(8, min(MOST, files - RESERVED))
+    each = 2 if shared else 1
+    return MOST if files == resource.RLIM_INFINITY else max(8, min(MOST, (files - RESERVED) // each))
 
 
 class Room:

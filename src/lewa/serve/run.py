@@ -133,7 +133,7 @@ def serve(
     sys.setswitchinterval(SWITCH)
     host = Host(store, limits or Limits(), owner, here, lease)
     app = App(host, metrics_key)
-    room = Room(host.limits, most_connections())
+    room = Room(host.limits, most_connections(store.shared))
     config = uvicorn.Config(
         app.build(),
         http=partial(LimitedConnection, room=room),  # type: ignore[arg-type]  # it is called as the class is

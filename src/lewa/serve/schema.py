@@ -180,7 +180,7 @@ class LineChange(Struct, forbid_unknown_fields=True):
     range: tuple[float, float] | UnsetType = UNSET
     carry_over: CarryOver | UnsetType = UNSET
     refunds: bool | UnsetType = UNSET
-    forgive: Literal[True] | UnsetType = UNSET
+    forgive: bool | UnsetType = UNSET  # only True; older versions of msgspec do not know Literal[True]
 
 
 class NewAction(Struct, forbid_unknown_fields=True):

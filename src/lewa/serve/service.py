@@ -20,8 +20,9 @@ from lewa.serve.export import plain
 from lewa.serve.forward import Forwarder
 from lewa.serve.host import LOST, Host
 from lewa.serve.hosted import Hosted
-from lewa.serve.reads import HeavyReads
-from lewa.serve.rows import TOLD, Audit, Chain, Entry, KeyRow, stored_key
+from lewa.serve.pace import MOST, Pace
+from lewa.serve.reads import Reads
+from lewa.serve.rows import TOLD, Audit, Chain, Entry, KeyRow, Row, stored_key
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -38,8 +39,7 @@ from lewa.serve.served import Served, load
 from lewa.serve.store import Store
 
 T = TypeVar("T")
-SLICE = 100  # entries of a list that are applied at a time
-Done = tuple[list[Told], list[Entry], Sequence[KeyRow]]  # what a slice gave, and what the journal has to hold of it
+Done = tuple[list[Told], list[Entry], Sequence[KeyRow]]  # what a part of a list gave, and what the journal has to hold of it
 Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, the number, and the values or why refused
 
 
@@ -47,8 +47,16 @@ class Service:
     """The operations of the service. Every method that changes an agent returns after its records are on disk."""
 
     def __init__(self, host: Host, forwarder: Forwarder | None = None) -> None:
-        self.host, self.everywhere = host, Everywhere(host, forwarder or Forwarder())
-        self.reads = HeavyReads(host.limits)
+        self.host = host
+        limits = host.limits
+        self.reads = Reads("heavy reads", limits.reads_per_key, limits.reads)
+        self.looks = Reads("reads of the present state", limits.looks_per_key, limits.looks)
+        self.everywhere = Everywhere(host, forwarder or Forwarder(limits.forwards_per_key), self.reads)
+
+    def stop(self) -> None:
+        """End the threads of reads."""
+        self.reads.stop()
+        self.looks.stop()
 
     # Agents --------------------------------------------------------------------------------------------------------------
 
@@ -106,8 +114,8 @@ class Service:
     async def views(self, request: Request, caller: Caller) -> list[AgentView]:
         """Return all agents that a caller may read, those of other replicas too."""
         here = [served for served in self.host.agents.values() if caller.may("read", served.name)]
-        views = {view.name: view for view in map(self.view, here)}
-        for answer in await self.everywhere.ask(request):
+        views = await self.looks.run(caller, lambda: {served.name: self.view(served) for served in here})
+        for answer in await self.everywhere.ask(request, caller):
             for view in msgspec.json.decode(answer, type=AgentList).agents:
                 views.setdefault(view.name, view)
         for hosted, seq in await self.everywhere.rest(views, request, caller):
@@ -124,7 +132,7 @@ class Service:
         """Draw an action for each query; a text stands for one that was refused before."""
         keys = [query.key for query in queries if isinstance(query, Query) and query.key is not None]
         await self._fetch_keys(served, keys)
-        host, made, commits = self.host, list[tuple[Made, int]](), list[asyncio.Future[None]]()
+        host, made, commits, pace = self.host, list[tuple[Made, int]](), list[asyncio.Future[None]](), Pace()
         while len(made) < len(queries):
             if made:
                 await asyncio.sleep(0)  # other calls are served meanwhile
@@ -136,7 +144,7 @@ class Service:
                     raise RequestError(410, f"{served.name} is retired: it makes no more decisions")
             drawing = Drawing(served, at)
             try:
-                drawing.draw(queries[len(made) :])
+                drawing.draw(queries[len(made) :], pace)
             except Exception as error:
                 host.spoiled(error)
                 raise
@@ -149,14 +157,18 @@ class Service:
 
     async def _answers(self, served: Served, made: Sequence[tuple[Made, int]]) -> list[Decided | str]:
         hosted = served.hosted
-        repeated = {number for number, _ in made if isinstance(number, int)}
-        rows = {}
+        repeated = sorted({number for number, _ in made if isinstance(number, int)})
+        rows: dict[int | None, Row] = {}
         if repeated:
             await self.host.settled(served)
-            read = await self.host.read(self.host.store.rows_of, served.number, repeated)
-            rows = {row.decision: row for row in read if row.kind == "decision"}
+        for start in range(0, len(repeated), MOST):
+            read = await self.host.read(self.host.store.rows_of, served.number, repeated[start : start + MOST])
+            rows |= {row.decision: row for row in read if row.kind == "decision"}
+            await asyncio.sleep(0)
         answers: list[Decided | str] = []
         for item, at in made:
+            if answers and len(answers) % MOST == 0:
+                await asyncio.sleep(0)
             if isinstance(item, str):
                 answers.append(item)
             elif isinstance(item, int):
@@ -172,7 +184,9 @@ class Service:
         if not keys or served.keys_complete:
             return
         now = self.host.now(served)
-        for key in keys:
+        for n, key in enumerate(keys, 1):
+            if n % MOST == 0:
+                await asyncio.sleep(0)
             if served.known_key(key, now, elsewhere) is None:
                 row = await self.host.read(self.host.store.find_key, served.number, stored_key(key, elsewhere))
                 if row is not None and served.known_key(key, now, elsewhere) is None:
@@ -221,20 +235,23 @@ class Service:
         take: Callable[[Sequence[T], int], Done],
         numbers: Callable[[Sequence[T]], Sequence[int]] = lambda part: (),
     ) -> list[Told]:
-        """Apply the entries of a call a slice at a time: other calls are served between two slices."""
-        host, answered, commits = self.host, list[Told](), list[asyncio.Future[None]]()
-        for start in range(0, len(items), SLICE):
-            if start:
+        """Apply the entries of a call, as many at a time as a moment allows: then other calls are served."""
+        host, answered, commits, pace = self.host, list[Told](), list[asyncio.Future[None]](), Pace()
+        while len(answered) < len(items):
+            if answered:
                 await asyncio.sleep(0)
-            part = items[start : start + SLICE]
-            await self._fetch_finished(served, numbers(part))
+            rest, entries, keys = items[len(answered) :], list[Entry](), list[KeyRow]()
+            await self._fetch_finished(served, numbers(rest[:MOST]))
             at = host.now(served)
             try:
-                results, entries, keys = take(part, at)
+                for part in pace.parts(rest):
+                    results, made, bound = take(part, at)
+                    answered += results
+                    entries += made
+                    keys += bound
             except Exception as error:
                 host.spoiled(error)
                 raise
-            answered += results
             if entries:
                 commits.append(host.append(served, entries, at, keys))
         for commit in commits:
@@ -322,7 +339,7 @@ class Service:
     async def status(self, served: Served, at: int | None, caller: Caller) -> dict[str, Any]:
         """Return the status now, or as it was after a record of the journal."""
         if at is None:
-            return await asyncio.to_thread(served.hosted.status, self.host.now())
+            return await self.looks.run(caller, served.hosted.status, self.host.now())
         if not 1 <= at <= served.seq:
             raise RequestError(404, f"{served.name} has records 1 to {served.seq}, got {at}")
         await self.host.writer.barrier()

@@ -219,8 +219,12 @@ class SQLiteStore:
 
     def snapshots(self, agent: int, at_most: int | None = None) -> Iterator[Snapshot]:
         """Iterate over snapshots from the newest on."""
-        for row in self._rows(NEWEST_SNAPSHOTS, agent, 2**62 if at_most is None else at_most):
-            yield Snapshot(*row)
+        try:
+            with closing(self._connect()) as connection:  # they may be large
+                rows = connection.execute(NEWEST_SNAPSHOTS, (agent, 2**62 if at_most is None else at_most)).fetchall()
+        except sqlite3.Error as error:
+            raise _reading_error(error) from error
+        yield from map(Snapshot._make, rows)
 
     def put_snapshot(self, snapshot: Snapshot, epoch: int) -> None:
         """Keep a snapshot if its records are in the journal; all but the newest few go."""
