@@ -30,7 +30,7 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import ALIASES, find, make, settings_of
 from lewa.learners.base import Learner
-from lewa.learners.known_constraints import all_learned
+from lewa.learners.contexts.proved_squarecb_lewa import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
 from lewa.measures.best_play import nearest_floors
 from lewa.plugins import LEARNERS, source_stamp

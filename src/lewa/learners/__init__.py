@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
-from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
 from lewa.learners.base import Learner
 from lewa.learners.contexts.exp4_lewa import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx
 from lewa.learners.contexts.lewa_policies import LewaPolicies
+from lewa.learners.contexts.proved_squarecb_lewa import AnytimeProvedSquareCbLewa, ProvedSquareCbLewa
 from lewa.learners.paper.bandit_lewa import BanditLewa
 from lewa.learners.paper.ewa import Ewa
 from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
@@ -25,7 +25,6 @@ from lewa.learners.projections.epoch_project import BanditEpochProject
 from lewa.learners.projections.explore_then_project import BanditExploreThenProject, ExploreThenProject
 from lewa.learners.projections.op_ewa import AnytimeOpEwa, OpEwa
 from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
-from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
 from lewa.learners.rivals.paced_linear import PacedLinTs, PacedLinUcb
 from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty

@@ -7,8 +7,8 @@ When the answer of a decision for action i comes::
     w_k   = w_k exp(-eta x) for the *expert* that took i, or for all policies by their advice
     price = price + mu (c0 - c - delta price), by a *schedule*
 
-A learner combines one of each, as `class LewaIx(Ix, Fixed, Drawn, LossRule, PrimalDual)` does. Its tunings and theorems are its
-own. Compiled code finds the methods of an axis by the type of the learner.
+A learner combines one of each, as `class LewaIx(Ix, Fixed, Drawn, LossRule, PrimalDual)` does. Its tunings and theorems are
+its own. Compiled code finds the methods of an axis by the type of the learner.
 """
 
 from math import ceil, exp, log, log2, sqrt
