@@ -5,8 +5,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Program, comparable, limit_now, no_program, rule
-from lewa.kernels.roles import Available, Charged, Clock, CostMeans, Counts, Debt, Fresh, PerAction
+from lewa.kernels import Program, comparable, dump, limit_now, no_program, rule
+from lewa.kernels.roles import (
+    Available,
+    Charged,
+    Clock,
+    CostMeans,
+    Counts,
+    Debt,
+    Fresh,
+    Key,
+    PerAction,
+    SquaredDeviations,
+)
 from lewa.learners.base import Learner, check_positive
 from lewa.learners.expectations import check_columns, check_known
 from lewa.learners.parameters import Expected
@@ -20,11 +31,22 @@ class PacedProgramState(NamedTuple):
     drawn: Counts  # (K,)    n, the answers of each action
     reward: PerAction[Vector]  # (K,)    rbar, their mean reward
     cost: CostMeans[Matrix]  # (m, K)  zbar, their mean costs
+    squares: SquaredDeviations[Matrix]  # (m, K)  S, squared deviations of costs from their means, added up
     debt: Debt  # (m,)    D
     clock: Clock  # (1,)    t, the draws
     available: Available  # (K,)    1, or 0 for an action that cannot be drawn now
     charged: Charged  # (m,)    at the last draw
+    key: Key  # (1,)    of the random numbers
     program: Fresh[Program]  # the linear program, and the room to solve it in
+
+    @classmethod
+    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+        """Add what the state of an earlier version did not have: squares as those of coins, and another program."""
+        if "squares" in plain:
+            return plain
+        z = np.clip(plain["cost"], 0, 1)
+        squares = (z * (1 - z) * plain["drawn"]).tolist()
+        return {**plain, "squares": squares, "key": [0.0], "program": dump(no_program(z.shape[1], z.shape[0]))}
 
 
 class PacedProgram(Learner):
@@ -53,10 +75,12 @@ class PacedProgram(Learner):
             drawn=np.full(K, float(expected)),
             reward=self.prior[0].copy() if expected else np.zeros(K),
             cost=self.prior[1:].copy() if expected else np.zeros((m, K)),
+            squares=np.zeros((m, K)),
             debt=np.zeros(m),
             clock=np.zeros(1),
             available=np.ones(K),
             charged=np.zeros(m),
+            key=np.zeros(1),
             program=no_program(K, m),
         )
 
@@ -73,7 +97,9 @@ class PacedProgram(Learner):
         for j in range(self.floor.size):
             z = 1 - seen.constraints[j]
             s.debt[j] += z - seen.charged[j]
-            s.cost[j, i] += (z - s.cost[j, i]) / s.drawn[i]
+            off = z - s.cost[j, i]
+            s.cost[j, i] += off / s.drawn[i]
+            s.squares[j, i] += off * (z - s.cost[j, i])
 
     @classmethod
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
