@@ -37,9 +37,8 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first game; others are new games")
     chosen = parser.parse_args()
     T, seeds = chosen.rounds, range(chosen.first, chosen.first + chosen.games)
-    print(
-        f"T = {T:,}, {chosen.games} games from seed {chosen.first}\n  K  m  learner                 of the optimum    violation / T, largest"
-    )
+    print(f"T = {T:,}, {chosen.games} games from seed {chosen.first}")
+    print("  K  m  learner                 of the optimum    violation / T, largest")
     for K in chosen.actions:
         for m in (1, 2):
             for name in chosen.learners:
