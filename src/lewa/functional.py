@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from lewa import feedback
 from lewa.engine.check_feedback import check_features, check_feedback
-from lewa.engine.session import NO_DICE, Session, check_learner
+from lewa.engine.session import NO_DICE, Session, dice_of
 from lewa.feedback import Bandit, Full
 from lewa.learners.base import Learner
 from lewa.types import State, Vector
@@ -24,10 +24,10 @@ from lewa.validation import as_count, as_floats, short_repr
 __all__ = ["Bandit", "Full", "charge", "full_feedback", "learn", "play", "see", "start"]
 
 
-def start(learner: Learner, actions: int) -> State:
-    """Return the state before the first round."""
-    state: State = check_learner(learner).start(as_count("actions", actions))
-    return state
+def start(learner: Learner, actions: int, seed: int | None = None) -> State:
+    """Return the state before the first round; a learner that samples does so as in the run of this seed."""
+    dice = NO_DICE if seed is None else dice_of(as_count("seed", seed, least=0))
+    return Session(learner, actions, dice).state
 
 
 def see(learner: Learner, state: object, features: ArrayLike) -> State:

@@ -154,16 +154,17 @@ def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
     """Check that the only action with a reward gains on every other action, if constraints are equal.
 
     The law compares a round in which one action alone pays with a round in which no action pays. The action need not gain
-    relative to before the round: a bandit may count losses only, and may have to try the other actions first."""
+    relative to before the round: a bandit may count losses only, and may have to try the other actions first. An action that
+    the first play cannot draw is left out, and so is one that neither play can draw."""
     first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
     before = play(learner, first)
-    for a, rewards in enumerate(np.eye(actions)):
-        state, charged = charge(learner, first, a)
+    for a in np.flatnonzero(before).tolist():
+        rewards, (state, charged) = np.eye(actions)[a], charge(learner, first, a)
         paid, unpaid = (
             play(learner, learn(learner, state, feedback_of(learner, before, earned, constraints, a, charged)))
             for earned in (rewards, 0 * rewards)
         )
-        gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0)
+        gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0) | ((paid == 0) & (unpaid == 0))
         hold(
             np.delete(gains, a).all(),
             "the play went from {} to {} when action {} alone paid, and to {} when it did not; action {} must gain on every "
@@ -269,7 +270,7 @@ def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
     trace = run(learner, rewards, constraints, every_round=True, contexts=contexts if contexts.size else None)
     session = Session(learner, actions, dice_of(*trace.seeds))
     again = world(learner, actions)._replace(actions=trace.actions[0])
-    for t, (now, p) in enumerate(zip(walk(learner, actions, again), trace.plays[0], strict=True)):  # type: ignore[index]
+    for t, (now, p) in enumerate(zip(walk(learner, actions, again, *trace.seeds), trace.plays[0], strict=True)):  # type: ignore[index]
         if now.context.size:
             session.see(now.context)
         for who, other in (("single steps play", now.play), ("a session plays", session.play())):

@@ -74,9 +74,9 @@ def feedback_of(
     return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p, charged)
 
 
-def walk(learner: Learner, actions: int, sequence: World | None = None) -> Iterator[Step]:
+def walk(learner: Learner, actions: int, sequence: World | None = None, seed: int | None = None) -> Iterator[Step]:
     """Play the rounds one by one, by the functions that an application calls."""
-    state = functional.start(learner, actions)
+    state = functional.start(learner, actions, seed)
     for rewards, constraints, action, context in zip(*(sequence or world(learner, actions)), strict=True):
         if context.size:
             state = functional.see(learner, state, context)

@@ -12,8 +12,8 @@ from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake, weight_shares
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
-from lewa.kernels import DICE, keys, leaves, pack, plain_uniform, unpack
-from lewa.kernels.roles import AVAILABLE, CHARGED, FEATURES, MULTIPLIER, array_with
+from lewa.kernels import DICE, keys, leaves, pack, plain_uniform, stream_key, unpack
+from lewa.kernels.roles import AVAILABLE, CHARGED, FEATURES, KEY, MULTIPLIER, array_with
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
 from lewa.validation import as_count, short_repr
@@ -51,6 +51,9 @@ class Session:
         self.memory: Vector = _buffer(learner, actions, state)
         self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
         self.state: State = unpack(kind, self.memory)[1]
+        key: Vector | None = array_with(self.state, KEY)
+        if key is not None and self.dice is not NO_DICE:
+            key[:] = stream_key(self.dice)
         multiplier: Vector | None = array_with(self.state, MULTIPLIER)
         features: Vector | None = array_with(self.state, FEATURES)
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier

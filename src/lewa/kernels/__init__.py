@@ -45,7 +45,7 @@ from lewa.kernels.linear_program import Program, no_program, solve_program
 from lewa.kernels.one_line import EMPTY
 from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
-from lewa.kernels.posterior import chances_to_be_largest, sample_mean
+from lewa.kernels.posterior import chances_to_be_largest, sample_location, sample_mean
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -58,7 +58,7 @@ from lewa.kernels.projection import (
     stitched,
     temper,
 )
-from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, plain_uniform, toss, uniform
+from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, plain_uniform, stream_key, toss, uniform
 from lewa.kernels.records import annotated_types, comparable, field_types, flat, leaves, state_type
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, move_target, no_ridge, ridge_mean, whiten
 from lewa.kernels.row_sums import sum_rows
@@ -212,6 +212,7 @@ __all__ = [
     "routine",
     "rule",
     "safe_share",
+    "sample_location",
     "sample_mean",
     "set_one",
     "set_weights",
@@ -222,6 +223,7 @@ __all__ = [
     "stand_beside",
     "state_type",
     "stitched",
+    "stream_key",
     "sum_rows",
     "temper",
     "toss",

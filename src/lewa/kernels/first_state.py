@@ -8,7 +8,7 @@ import numpy as np
 from lewa.kernels.budget_statistics import BudgetStatistics, no_statistics
 from lewa.kernels.linear_program import Program, no_program
 from lewa.kernels.records import annotated_types, is_record
-from lewa.kernels.roles import CHARGED, CLOCK, FEATURES, POLICIES, Axes, Role, Units, roles
+from lewa.kernels.roles import CHARGED, CLOCK, FEATURES, KEY, POLICIES, Axes, Role, Units, roles
 from lewa.kernels.tilting import Tilt, no_tilt
 from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights
 from lewa.kernels.weights.fixed_share import FixedShareWeights, fixed_share_weights
@@ -19,45 +19,45 @@ from lewa.kernels.weights.normalhedge import NormalHedgeWeights, normalhedge_wei
 S = TypeVar("S")
 # Weights and the like at the start, by their type: of K actions, m constraints, and whether the learner draws from them.
 FIRST: dict[type, Callable[[int, int, bool], object]] = {
-    Weights: lambda K, m, drawn: ones(K, drawn),
-    LazyWeights: lambda K, m, drawn: lazy_weights(K),
-    FixedShareWeights: lambda K, m, drawn: fixed_share_weights(K),
-    AdaHedgeWeights: lambda K, m, drawn: adahedge_weights(K),
-    NormalHedgeWeights: lambda K, m, drawn: normalhedge_weights(K),
-    Tilt: lambda K, m, drawn: no_tilt(K, m),
-    BudgetStatistics: lambda K, m, drawn: no_statistics(K, m),
-    Program: lambda K, m, drawn: no_program(K, m),
+    Weights: lambda K, m, tree: ones(K, tree),
+    LazyWeights: lambda K, m, tree: lazy_weights(K),
+    FixedShareWeights: lambda K, m, tree: fixed_share_weights(K),
+    AdaHedgeWeights: lambda K, m, tree: adahedge_weights(K),
+    NormalHedgeWeights: lambda K, m, tree: normalhedge_weights(K),
+    Tilt: lambda K, m, tree: no_tilt(K, m),
+    BudgetStatistics: lambda K, m, tree: no_statistics(K, m),
+    Program: lambda K, m, tree: no_program(K, m),
 }
 
 
-def first_state(kind: type[S], actions: int, constraints: int, drawn: bool = False, **arrays: object) -> S:
+def first_state(kind: type[S], actions: int, constraints: int, tree: bool = False, **arrays: object) -> S:
     """Return the state before the first round: zeros, even weights, and actions that are all available.
 
     Parameters
     ----------
     kind, actions, constraints
         The type of the state, K and m.
-    drawn
-        Whether the learner draws from its weights by itself.
+    tree
+        Whether many weights get a tree: the learner draws from them by itself, and they change one at a time.
     **arrays
         The arrays that begin otherwise, by name.
     """
     marks = annotated_types(kind)
     return kind(
         *(
-            arrays[name] if name in arrays else _first(kind, name, marks[name], (actions, constraints), drawn)
+            arrays[name] if name in arrays else _first(kind, name, marks[name], (actions, constraints), tree)
             for name in marks
         )
     )
 
 
-def _first(kind: type, name: str, annotation: Any, sizes: tuple[int, int], drawn: bool) -> Any:
+def _first(kind: type, name: str, annotation: Any, sizes: tuple[int, int], tree: bool) -> Any:
     plain = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     if is_record(plain):
         made = FIRST.get(plain)
         if made is None:
             return first_state(plain, *sizes)
-        return made(*sizes, drawn)
+        return made(*sizes, tree)
     K, m = sizes
     role, axes = roles(kind)[name], _axes(annotation)
     if role is None or axes is None:
@@ -74,7 +74,7 @@ def _axes(annotation: Any) -> tuple[str | int, ...] | None:
         if isinstance(mark, Axes):
             return mark.sizes
     role = next(mark for mark in marks if isinstance(mark, Role))
-    if role is CLOCK:
+    if role in (CLOCK, KEY):
         return (1,)
     if role in (FEATURES, CHARGED, POLICIES) or role.anew:
         return None

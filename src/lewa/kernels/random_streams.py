@@ -31,6 +31,11 @@ def _keys(seed: int) -> tuple[int, int]:
     return nature.generate_state(1, np.uint64).item(), dice.generate_state(1, np.uint64).item()
 
 
+def stream_key(dice: Words) -> float:
+    """Return the key of a learner's own stream, as a float, of the key of the draws: its first 53 bits."""
+    return float(int(dice[0]) >> 11)
+
+
 def plain_uniform(key: np.uint64, n: int) -> float:
     """Return `uniform` in Python's own integers: NumPy's would warn that they wrap around, which they are meant to."""
     z = (int(key) + int(n) * _STRIDE) & _ALL

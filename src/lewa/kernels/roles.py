@@ -118,6 +118,7 @@ DEBT = Role("the debt", Units.DIFFERENCE)
 CHARGED = Role("what is charged")
 AVAILABLE = Role("available actions", of_actions=True, first=1.0)
 FEATURES = Role("features")
+KEY = Role("the key of random numbers")
 LINES = Role("means that the play is projected by", Units.CONSTRAINT, of_actions=True, data=True)
 BOUNDS = Role("bounds that the play is projected by", Units.CONSTRAINT, of_actions=True, first=1.0)
 LEAST = Role("what the play has to meet", Units.CONSTRAINT)
@@ -158,6 +159,7 @@ Multiplier: TypeAlias = Annotated[Vector, MULTIPLIER]  # the price that records 
 Prices: TypeAlias = Annotated[T, Role("prices", Units.PRICE)]  # other numbers in the units of a price
 Debt: TypeAlias = Annotated[Vector, DEBT]  # costs beyond the limits, added up
 Charged: TypeAlias = Annotated[Vector, CHARGED]  # written by `charge`: forecasts of the costs, or prices; then anything
+SquaredDeviations: TypeAlias = Annotated[T, Role("sums of squares", Units.SQUARE, of_actions=True, data=True)]  # of costs
 SquaredErrors: TypeAlias = Annotated[T, Role("squared errors", Units.SQUARE, targets=True, axis=-1)]  # and of the reward
 Deviations: TypeAlias = Annotated[Matrix, Role("squared deviations", Units.SQUARE, axis=-1, rows=1)]  # and their number
 Excess: TypeAlias = Annotated[Vector, Role("costs beyond limits", Units.DIFFERENCE)]
@@ -166,6 +168,7 @@ CostAverages: TypeAlias = Annotated[Vector, Role("averages of z", Units.COST)]  
 CostTotals: TypeAlias = Annotated[Vector, Role("totals of z", Units.COST, summed=True, data=True)]  # over all actions
 
 # Others
+Key: TypeAlias = Annotated[Vector, KEY]  # (1,): of a stream of random numbers; whoever runs the learner makes it of the seed
 Clock: TypeAlias = Annotated[Vector, CLOCK]  # the rounds, or the answers, at its first place
 Totals: TypeAlias = Annotated[T, Role("totals")]  # numbers that no new action and no unit changes
 Features: TypeAlias = Annotated[Vector, FEATURES]  # of the context of the round at hand

@@ -27,11 +27,10 @@ from lewa.learners.projections.op_ewa import AnytimeOpEwa, OpEwa
 from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
 from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
 from lewa.learners.rivals.paced_linear import PacedLinTs, PacedLinUcb
+from lewa.learners.rivals.paced_programs import ThompsonLp, UcbLp
 from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty
 from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedge, Ucb1
 from lewa.learners.squarecb_lewa import SquareCbLewa
-from lewa.learners.thompson_lp import ThompsonLp
-from lewa.learners.ucb_lp import UcbLp
 from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
 from lewa.learners.variants.fixed_share_lewa import FixedShareLewa

@@ -119,7 +119,7 @@ class Learner:
 
     def start(self, actions: int) -> Any:
         """Return the state before the first round: zeros and even weights, by the roles of the state's arrays."""
-        return first_state(state_type(type(self)), *self.sizes(actions), drawn=hasattr(self, "choose"))
+        return first_state(state_type(type(self)), *self.sizes(actions), tree=hasattr(self, "choose"))
 
     def play(self, s: Any, p: Vector) -> None:
         """Write the play into p."""
