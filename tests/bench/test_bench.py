@@ -9,7 +9,7 @@ from lewa.bench import agents, growth, peers
 from lewa.bench import measure as bench
 from lewa.bench.c_loops import KEY, in_c
 from lewa.bench.rounds import FLOOR, coins, rows_of
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Rounds
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
 from lewa.feedback import feedback_kind
@@ -31,10 +31,9 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     rounds = min(5000, len(rewards)) if full else 5000
     theirs = np.zeros(6)
     in_c(name, learner, K, rounds, theirs)()
-    start = np.zeros(1, dtype=np.int64)
     key = KEY[NATURE : NATURE + 1]
-    nature: Any = Block(rewards, constraints) if full else Lazy(rewards, constraints, key, start)
-    run = compile_learner(kind).run if full else compile_learner(kind).run_lazy
+    nature = Rounds(rewards, constraints) if full else Rounds(rewards[np.newaxis], constraints[np.newaxis], key=key)
+    run = compile_learner(kind).run
     record = bench.empty(K, None if full else constraints)
     run(pack(learner, learner.start(K)), nature, Window(0, rounds, KEY[DICE:]), record)
     assert np.concatenate(record.sums) == pytest.approx(theirs, rel=1e-9, abs=1e-9)

@@ -1,6 +1,5 @@
 """Parts of a rule are compiled into their callers, once, and Python may call them too."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,6 @@ from numba.core.event import install_recorder
 from numba.extending import overload
 
 from lewa import learners
-from lewa.kernels import jit
 from lewa.kernels.jit import INLINE, program, routine, rule
 from lewa.learners import ALL
 from lewa.types import Vector
@@ -60,12 +58,10 @@ def compiled() -> Iterator[Any]:
         yield lambda: [event.data["dispatcher"].py_func.__name__ for _, event in recorder.buffer if event.is_start]
 
 
-def test_a_part_is_compiled_once_for_programs_with_and_without_pythons_lock(compiled: Any) -> None:
+def test_a_part_is_compiled_once_for_all_programs(compiled: Any) -> None:
     x = np.ones(3)
-    for alone in (True, False):
-        made: Any = program(change, keep=False, alone=alone)
-        made(x)
-        assert [type(result.library).__name__ for result in made.overloads.values()] == ["ProgramLibrary"]
+    for _ in range(2):
+        program(change, keep=False)(x)
     assert x.tolist() == [4.0, 4.0, 4.0]
     assert sorted(compiled()) == ["_halve", "change", "change", "double", "double_twice"]
 
@@ -78,13 +74,6 @@ def test_what_is_on_the_disk_is_read_without_the_compiler(monkeypatch: pytest.Mo
     assert x.tolist() == [5.0] * 3
 
 
-def test_no_learner_is_compiled_to_start(compiled: Any) -> None:
-    for kind in ALL.values():
-        for learner, actions in kind.examples():
-            learner.start(actions)
-    assert compiled() == []
-
-
 def test_python_calls_a_part_before_and_after_a_program_does() -> None:
     for x in (np.ones(3), np.ones((2, 2))[0]):
         double(x)
@@ -94,38 +83,9 @@ def test_python_calls_a_part_before_and_after_a_program_does() -> None:
         assert x.tolist() == [32.0] * x.size
 
 
-@pytest.mark.parametrize("what", ["another version", "a part is missing"])
-def test_without_the_shorter_steps_numbas_usual_ones_give_the_same(
-    what: str, compiled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if what == "another version":
-        monkeypatch.setattr("numba.__version__", "0.62.0")
-    else:
-        monkeypatch.delattr("numba.core.codegen.JITCodeLibrary")
-        monkeypatch.delitem(sys.modules, "lewa.kernels.pipelines")
-        monkeypatch.delattr("lewa.kernels.pipelines")
-    assert jit.find_pipelines() is None
-    monkeypatch.setattr(jit, "PIPELINES", None)
-    part = rule(double.py_func)  # type: ignore[attr-defined]
-    assert not hasattr(part, "program")
-
-    def quadruple(x: Vector) -> None:
-        part(x)
-        part(x)
-
-    x = np.ones(3)
-    for alone in (True, False):
-        program(quadruple, keep=False, alone=alone)(x)
-    part(x)
-    assert x.tolist() == [32.0] * 3
-    assert compiled()
-
-
-def test_the_shorter_steps_are_those_of_the_version_that_is_tested() -> None:
-    assert jit.PIPELINES is not None
-
-
 def test_no_learner_compiles_anything_to_be_made_and_to_start(compiled: Any) -> None:
-    for name in learners.ALL:
+    for name, kind in ALL.items():
         learners.make(name, 3, 1000, 0.5).start(3)
+        for learner, actions in kind.examples():
+            learner.start(actions)
     assert compiled() == []
