@@ -19,6 +19,8 @@ from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
 from tests.theorems.instances import HUNT
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 K, FLOOR = 10, 0.6
 WORLDS: dict[str, dict[str, Any]] = {
     "iid": {"constraints": "iid"},

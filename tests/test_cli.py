@@ -25,6 +25,8 @@ from lewa.simulate.run import play
 from lewa.theory.delayed import most_late
 from tests import forks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:

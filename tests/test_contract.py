@@ -27,6 +27,8 @@ from lewa.schema import (
 )
 from tests import forks
 
+pytestmark = pytest.mark.slow
+
 
 def checked(value: Any, kind: Any) -> Any:
     """The value, if it is of this type."""

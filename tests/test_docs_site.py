@@ -21,6 +21,8 @@ from lewa.game import Game
 from lewa.learners.base import Learner
 from lewa.report.charts import Panel
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 ABSENT = {"lewa.__main__", "lewa.adapters.litellm"}  # the latter needs what `make test-litellm` installs
 # Where many classes have the same methods, what these do is said once, in the protocol.

@@ -13,6 +13,8 @@ import lewa
 from lewa import cli
 from tests.report.folders import only_svg
 
+pytestmark = pytest.mark.compiled
+
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"service-in-five-minutes.md", "two-replicas.md"}  # they start servers: tests/serve/test_how_to.py
 DOCUMENTS = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in ELSEWHERE)]

@@ -10,8 +10,10 @@ from lewa.kernels import DICE, keys, uniform
 from lewa.learners import ALL, BanditLewa, make
 from lewa.simulate.player import Player
 from lewa.simulate.run import play
-from tests.fresh import Run
+from tests import forks
 from tests.theorems.instances import HUNT
+
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
 GAME = Bernoulli([0.9, 0.6, 0.3, 0.5], [[0.2, 0.5, 0.9, 0.4]])
 
@@ -62,8 +64,8 @@ for rounds in (1000, 3_000_000):  # to compile takes memory too: it is done afte
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process's memory is read from /proc")
-def test_a_long_run_takes_little_memory(run_fresh: Run) -> None:
-    short, long = map(int, run_fresh(LONG).split())
+def test_a_long_run_takes_little_memory(tmp_path: Path) -> None:
+    short, long = map(int, forks.run(tmp_path, [], LONG).out.split())
     assert long - short < 20_000  # kilobytes: a number per round would take 24,000
 
 
@@ -112,8 +114,8 @@ except KeyboardInterrupt as stopped:
 """
 
 
-def test_ctrl_c_leaves_the_seeds_that_were_finished(run_fresh: Run) -> None:
-    seeds, same = run_fresh(STOPPED).split()
+def test_ctrl_c_leaves_the_seeds_that_were_finished(tmp_path: Path) -> None:
+    seeds, same = forks.run(tmp_path, [], STOPPED).out.split()
     assert 1 <= int(seeds) < 2000
     assert same == "True"
 

@@ -26,6 +26,8 @@ from lewa.report import frontier as show
 from lewa.report.charts import ticks
 from lewa.report.frontier_figure import BudgetPanel, figure_title, panels
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RNG = np.random.default_rng(9)
 T, MODELS = 300, ("small", "medium", "large")

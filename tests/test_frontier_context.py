@@ -18,6 +18,8 @@ from lewa.frontiers.context_gain import context_gains, price_policy
 from lewa.frontiers.result import ContextGain
 from lewa.report.frontier_figure import panels
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 SHUFFLES = 30 if "LEWA_HUNT" not in os.environ else 200  # `make falsify` tries more
 
 

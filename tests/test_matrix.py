@@ -20,6 +20,8 @@ from lewa.kernels import NATURE, keys, pack
 from lewa.learners import settings_in_context
 from tests.theorems.instances import HUNT
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 T = 40
 TWISTED = ["switching+noise", "shortest-path+scale", "anti-leader+noise", "radio+delay", "experts+dropping"]
 TWISTED += ["anti-leader+dropping+delay", "ads+delay+dropping"]

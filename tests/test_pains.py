@@ -12,7 +12,9 @@ import pytest
 
 import lewa
 from lewa import Agent, at_least, at_most
-from tests.fresh import Run
+from tests import forks
+
+pytestmark = pytest.mark.compiled
 
 
 def coins(seed: int, rounds: int, numbers: int = 2) -> list[list[float]]:
@@ -240,9 +242,9 @@ print([said[n] for n in range(4)])
 
 
 def test_pain_13_same_seed_same_numbers_any_number_of_threads_and_processes(
-    run_fresh: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    elsewhere = run_fresh(SAME, "4")
+    elsewhere = forks.run(tmp_path, ["4"], SAME).out
     monkeypatch.setattr(sys, "argv", ["-c", "1"])
     capsys.readouterr()
     exec(SAME, {})

@@ -2,8 +2,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT, default_int_handler, raise_signal, signal
 from threading import Event as ThreadEvent
@@ -19,6 +17,8 @@ from lewa.measures.performance import totals
 from lewa.simulate import run as run_module
 from lewa.simulate.run import Interrupted, log_spaced
 from tests.theorems.instances import HUNT
+
+pytestmark = [pytest.mark.compiled, pytest.mark.slow, pytest.mark.falsify]
 
 SUMS = (
     "reward",
@@ -292,83 +292,30 @@ print(earned, sum(stats.cache_hits.values()), stats.cache_path)
 """
 
 
-# A process that has imported what compiles, and nothing of these files: for each line it gets it forks one that runs RUN.
-FORKING = """
-import os
-import sys
-
-import numba
-
-import lewa.engine.session
-
-numba.njit(lambda x: x[0])(lewa.engine.session.SPARE)
-for _ in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        try:
-            exec(sys.argv[1], {"__name__": "__main__"})
-            sys.stdout.flush()
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    print(flush=True)
-"""
-
-
-def settings(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
-    """How a process starts that compiles what is in the folder."""
-    here = Path(lewa.__file__).parents[1]
-    paths = {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": f"{folder}{os.pathsep}{here}"}
-    return {"env": {**os.environ, **paths, **environment}, "cwd": folder, "text": True}
-
-
-def read(line: str) -> tuple[float, int, str]:
+def run(folder: Path, **environment: str) -> tuple[float, int, str]:
     """The reward of `Mine`, how many forms of its step were found on disk, and where on disk that is."""
-    reward, hits, path = line.split()
+    paths = {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": f"{folder}{os.pathsep}{Path(lewa.__file__).parents[1]}"}
+    variables = {**os.environ, **paths, **environment}
+    ended = subprocess.run(
+        [sys.executable, "-c", RUN], check=True, capture_output=True, env=variables, cwd=folder, text=True
+    )
+    reward, hits, path = ended.stdout.split()
     return float(reward), int(hits), path
 
 
-def run(folder: Path, **environment: str) -> tuple[float, int, str]:
-    ended = subprocess.run([sys.executable, "-c", RUN], check=True, capture_output=True, **settings(folder, environment))
-    return read(ended.stdout)
-
-
-@contextmanager
-def forked(folder: Path, **environment: str) -> Iterator[Callable[[], tuple[float, int, str]]]:
-    """Yield a function that does what `run` does, in a process that is forked."""
-    command = [sys.executable, "-c", FORKING, RUN]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **settings(folder, environment)
-    ) as process:
-
-        def again() -> tuple[float, int, str]:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write("\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-            if line.strip():  # else the process failed
-                process.stdout.readline()
-            return read(line)
-
-        yield again
-
-
 @pytest.mark.plain  # the processes that it starts compile
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_step_is_found_on_disk_again_and_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(RULE)
     (tmp_path / "step.py").write_text(STEP)
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    with forked(tmp_path, **cache) as run_again:
-        first, hits, _ = run_again()
-        assert hits == 0
-        assert run_again()[:2] == (first, 1)
-        # Both the rule and a file that it calls are edited: the reward tells which of them the step was compiled of.
-        (tmp_path / "mine.py").write_text(RULE.replace("scaled(0.1)", "scaled(0.15)"))
-        (tmp_path / "step.py").write_text(STEP.replace("1.0 * eta", "2.0 * eta"))
-        edited, hits, _ = run_again()
-        assert hits == 0
+    first, hits, _ = run(tmp_path, **cache)
+    assert hits == 0
+    assert run(tmp_path, **cache)[:2] == (first, 1)
+    # Both the rule and a file that it calls are edited: the reward tells which of them the step was compiled of.
+    (tmp_path / "mine.py").write_text(RULE.replace("scaled(0.1)", "scaled(0.15)"))
+    (tmp_path / "step.py").write_text(STEP.replace("1.0 * eta", "2.0 * eta"))
+    edited, hits, _ = run(tmp_path, **cache)
+    assert hits == 0
     assert (first, edited) == pytest.approx((earned(0.1), earned(0.3)), abs=1e-12)
 
 

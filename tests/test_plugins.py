@@ -23,6 +23,8 @@ from lewa.types import Vector
 from tests import forks
 from tests.plugin_example import SOURCE, STUDY, write_module, write_package
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -15,6 +15,8 @@ import pytest
 
 import lewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 HUNT = "LEWA_HUNT" in os.environ  # as in tests/theorems/instances.py, which this file, run as a script, does not import
 ROUNDS = 60 if HUNT else 40
 FIELDS = ("plays", "multipliers", "multiplier", "reward", "shortfall", "positive", "observed_shortfall", "actions")

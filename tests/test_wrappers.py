@@ -26,7 +26,8 @@ from lewa.learners.tightened import Tightened, least_slack
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Vector
 from tests import forks
-from tests.fresh import Run
+
+pytestmark = pytest.mark.slow
 
 # Learners with a parameter per action: an epoch has numbers and vectors only. All but the second need no horizon.
 WITHOUT_EPOCHS = (
@@ -245,10 +246,10 @@ print(sum(compile_learner(type(learner)).run.stats.cache_misses.values()), trace
 
 
 @pytest.mark.compiled
-def test_the_next_process_finds_the_loop_on_disk(run_fresh: Run) -> None:
+def test_the_next_process_finds_the_loop_on_disk(tmp_path: Path) -> None:
     learner = make("lewa+tightened", 3, 100, 0.6)
     trace = lewa.play(learner, lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]]), 100)
-    assert run_fresh(FOUND, "lewa+tightened").split() == ["0", str(trace.reward[0, -1])]
+    assert forks.run(tmp_path, ["lewa+tightened"], FOUND).out.split() == ["0", str(trace.reward[0, -1])]
 
 
 def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:

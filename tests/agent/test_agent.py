@@ -17,6 +17,8 @@ from lewa.agent import ClosedError, Decision, Feedback, UnknownError
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import BanditLewa, make
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = st.floats(-1e6, 1e6)
 
 

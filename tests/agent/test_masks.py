@@ -18,6 +18,8 @@ from lewa.kernels import project as project_weights
 from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
 from lewa.learners.base import ENTRY
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
 LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300
 BANDIT = sorted(name for name in ALL if feedback_kind(ALL[name]).is_bandit)

@@ -1,8 +1,11 @@
 """The default agent in ordinary worlds, with the numbers of the trials: S4 (stationary data) and S10 (debt is paid back)."""
 
 import numpy as np
+import pytest
 
 import lewa
+
+pytestmark = pytest.mark.compiled
 
 # Nine models, and what a million tokens cost; the best mixture under 0.40 is of two of them.
 QUALITY = [0.42, 0.50, 0.53, 0.555, 0.575, 0.60, 0.615, 0.63, 0.64]

@@ -25,7 +25,6 @@ from lewa.theory import contexts, delayed, delayed_probable, guarantees, project
 from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee
 
-pytestmark = pytest.mark.plain
 LATE = Delays(5, 2, 2, 3, 1)
 STEPS = {"eta": 0.5, "delta": 0.25, "mu": 0.01}
 

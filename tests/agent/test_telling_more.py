@@ -9,6 +9,8 @@ from tests.theorems.instances import HUNT
 import lewa
 from lewa.agent.records import Decision
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 T = 3000
 SEEDS = (0, 1, 2) if HUNT else (0, 1)
 # The mean reward and cost of each action, and the limit. Costs vary by half around their mean.

@@ -23,6 +23,8 @@ from lewa.agent import UnknownError
 from lewa.learners.base import Learner
 from lewa.types import Vector
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 QUALITY, PRICE = {"a": 0.5, "b": 0.6}, {"a": 0.1, "b": 0.9}
 
 

@@ -17,6 +17,8 @@ from lewa.kernels import DICE, NATURE, field_types, pack
 from lewa.learners import ALL, BanditLewa, EpsilonFirst, HpBanditLewa, Lewa, UcbLp
 from lewa.simulate.player import Player
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the C loops are built with gcc, which is not here")
 @pytest.mark.parametrize("K", [10, 100])

@@ -28,8 +28,6 @@ from lewa.learners.base import Learner, check_positive
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain
-
 
 @comparable
 class Renamed(NamedTuple):

@@ -9,6 +9,8 @@ from tests.theorems.instances import HUNT
 import lewa
 from lewa.checks import games, learners, sequences
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 # Each twist around numbers that stand still, a game that reacts and several constraints; and twists around twists.
 TWISTED = [f"{name}+{twist}" for name in ("slater", "anti-leader") for twist in lewa.games.TWISTS]
 TWISTED += ["corrupted+scale+noise", "impossible+dropping+dropping", "penalty-breaker+dropping+delay", "radio+delay+delay"]

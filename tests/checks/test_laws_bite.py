@@ -21,6 +21,8 @@ from lewa.learners.lewa import LewaState
 from lewa.theory.guarantees import PATHWISE, Guarantee, Setting, none
 from lewa.types import Indices, Matrix, Vector, Words
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 ROUNDS = 1000 if HUNT else 300  # of plain Python, extreme ones and draws
 FAULTY: dict[str, tuple[Any, Law, str]] = {}  # a class, the law it breaks, and what the sentence says
 

@@ -7,6 +7,8 @@ from tests.theorems.instances import HUNT
 import lewa
 from lewa.checks import learners, sequences
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 
 def test_a_wrapper_inside_a_wrapper_is_tried_on_the_examples_of_the_one_inside() -> None:
     """Those of `doubling` have epochs of several rounds: after an epoch of one round nothing of it could be seen."""

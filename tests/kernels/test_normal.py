@@ -8,6 +8,8 @@ import pytest
 from lewa.kernels import grow_normalhedge, normalhedge_weights, normalize_normalhedge, play_largest
 from lewa.kernels.weights.normalhedge import scale
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e8])
 @pytest.mark.parametrize("K", [2, 3, 50, 100_000])

@@ -7,6 +7,8 @@ from lewa.kernels import fixed_share_weights, grow_fixed_share, normalize_fixed_
 from lewa.kernels.weights.fixed_share import FixedShareWeights
 from lewa.types import Cube, Matrix, Vector
 
+pytestmark = pytest.mark.compiled
+
 
 def _grow_all(w: FixedShareWeights, share: float, eta: float, rewards: Matrix, prices: Matrix, constraints: Cube) -> None:
     for t in range(rewards.shape[0]):

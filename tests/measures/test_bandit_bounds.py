@@ -10,6 +10,8 @@ import lewa
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE
 
+pytestmark = pytest.mark.compiled
+
 K, T, FLOOR = 3, 200_000, (0.6, 0.5)  # two constraints
 LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
 EVERY = [*LOSSES, LewaUcb]

@@ -15,6 +15,8 @@ from lewa.measures.best_play import (
     one_constraint,
 )
 
+pytestmark = pytest.mark.falsify
+
 unit = st.floats(0, 1, width=32)
 quick = settings(max_examples=200 if HUNT else 60, deadline=None, derandomize=True)
 

@@ -13,6 +13,8 @@ from lewa.measures.best_play import certain_play, meets_exactly
 from lewa.measures.verdict import rest_of
 from lewa.types import Matrix, Vector
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 # Two lines that are opposite but for 1e-11; actions 1 and 2 together meet both.
 OPPOSITE = np.array([[0.3, 0.1, 0.6, 0.4], [0.70000000002, 0.90000000003, 0.40000000002, 0.59999999997]])
 FLOORS = (0.24, 0.760000000026)

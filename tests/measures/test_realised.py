@@ -15,6 +15,8 @@ from lewa.kernels import NATURE, keys
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 from lewa.theory.realised import realised, subject
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 EPSILON = 0.1
 
 

@@ -21,6 +21,8 @@ from lewa.paper.verdicts import VerdictLine, verdict
 from lewa.report.paper_tables import verdict_table
 from lewa.theory.guarantees import PATHWISE, PROBABLE
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 ROOT = Path(__file__).parent.parent.parent
 Whole: TypeAlias = tuple[Path, list[VerdictLine]]  # a folder, and what was decided from it
 SHORT = 260  # rounds: every study is run, none takes long

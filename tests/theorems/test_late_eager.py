@@ -17,7 +17,7 @@ from lewa.learners.late_loss_bandit_lewa import LateLossState
 from lewa.theory.delayed import Delays, no_later
 from lewa.theory.delayed_dual import eager_steps
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 KINDS = (LateLewaIx, LateLossBanditLewa)
 
 

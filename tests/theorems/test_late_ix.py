@@ -19,7 +19,7 @@ from lewa.theory.delayed import Delays
 from lewa.theory.delayed_dual import late_steps
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 class World(NamedTuple):

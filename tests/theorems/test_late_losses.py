@@ -21,7 +21,7 @@ from lewa.theory.delayed import Delays
 from lewa.theory.delayed_dual import late_steps
 from lewa.types import Matrix
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 @law
