@@ -71,9 +71,9 @@ compiled: $(VENV)/tested
 # waits; agents and laws, which would end last; and the rest. Each imports its own tests only, and a page or a server that the
 # tests of a file share is made once.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
-  src/lewa/adapters tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_docstrings.py \
-  tests/test_frontier.py tests/test_frontier_context.py \
-  tests/test_named_modules.py tests/test_notebook.py tests/test_plugins.py tests/test_wrappers.py
+  src/lewa/adapters tests/cli/test_cli.py tests/cli/test_contract.py tests/docs/test_docs_site.py tests/code/test_docstrings.py \
+  tests/frontiers/test_frontier.py tests/frontiers/test_frontier_context.py \
+  tests/package/test_named_modules.py tests/package/test_notebook.py tests/package/test_plugins.py tests/learners/test_wrappers.py
 AGENTS = tests/agent tests/checks
 PLAIN = NUMBA_DISABLE_JIT=1 $(1) $(BIN)/python -m pytest -p no:xdist -m plain
 plain: plain-outside plain-agents plain-inside
@@ -130,12 +130,12 @@ wheel: $(VENV)/tested
 
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
 # all of what `make test` says of a few learners, settings, games, or of fewer rounds: HUNTED are the files that ask for LEWA_HUNT.
-HUNTED = tests/theorems tests/checks/test_laws.py tests/checks/test_laws_bite.py tests/checks/test_laws_of_wrapped.py \
-  tests/test_advise.py tests/test_engine.py tests/test_frontier_context.py tests/test_matrix.py tests/test_play.py \
-  tests/test_without_jit.py tests/agent/test_files.py tests/agent/test_governor.py tests/agent/test_machine.py \
+HUNTED = tests/theorems tests/laws/test_laws.py tests/laws/test_laws_bite.py tests/laws/test_laws_of_wrapped.py \
+  tests/advice/test_advise.py tests/engine/test_engine.py tests/frontiers/test_frontier_context.py tests/simulate/test_matrix.py tests/simulate/test_play.py \
+  tests/engine/test_without_jit.py tests/agent/test_files.py tests/agent/test_governor.py tests/agent/test_machine.py \
   tests/agent/test_masks.py tests/agent/test_new_actions.py tests/agent/test_telling_more.py tests/agent/test_trials.py \
   tests/agent/test_units_and_tails.py tests/games/test_games.py tests/kernels/test_adahedge.py tests/kernels/test_projection.py \
-  tests/measures/test_hindsight.py tests/measures/test_judge.py tests/measures/test_realised.py tests/paper/test_reproduce.py \
+  tests/measures/test_best_play.py tests/measures/test_verdict.py tests/theory/test_realised.py tests/paper/test_reproduce.py \
   tests/report/test_page_in_browser.py
 falsify: $(VENV)/tested
 	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 $(HUNTED)
@@ -186,7 +186,7 @@ golden: $(VENV)/tested
 guarantees: $(VENV)/tested
 	$(BIN)/python -m tools.guarantees
 
-# The documentation, into build/site; a warning is an error. `make test` builds it too, in tests/test_docs_site.py.
+# The documentation, into build/site; a warning is an error. `make test` builds it too, in tests/docs/test_docs_site.py.
 docs: $(VENV)/tested
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 

@@ -1,8 +1,8 @@
 """Settings of the whole suite, and its two parts.
 
-A test runs as plain Python (NUMBA_DISABLE_JIT=1), unless it or its file is marked `compiled`: it then takes many rounds or is
-about compiled code. A single test of such a file may be marked `plain`. Examples in docstrings are compiled, as they are for
-users. engine/test_without_jit.py ties the two parts: every learner plays the same either way.
+A test runs as plain Python (NUMBA_DISABLE_JIT=1), unless it or its file is marked `compiled`: it then takes many rounds or
+is about compiled code. A single test of such a file may be marked `plain`. Examples in docstrings are compiled, as they are
+for users. engine/test_without_jit.py ties the two parts: every learner plays the same either way.
 """
 
 import gc

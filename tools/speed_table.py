@@ -1,7 +1,7 @@
 """Write the figures of benchmarks/RESULTS.md into the pages that quote them: `python -m tools.speed_table`.
 
-`make bench` runs it after it has measured. A quoted table stands between two marks, and tests/test_documents.py compares it
-with what is measured.
+`make bench` runs it after it has measured. A quoted table stands between two marks, and tests/docs/test_documents.py
+compares it with what is measured.
 """
 
 import re

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 from tools import guarantees
 
 import lewa
@@ -17,7 +18,6 @@ from lewa.advice import CONTEXTUAL, NEVER, PRACTICE, rank, weigh
 from lewa.choice import choose_learner, least_bound_beside
 from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
-from tests.theorems.instances import HUNT
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 

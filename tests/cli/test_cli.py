@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 from rich.console import Console
+from tests import forks
 
 from lewa import checks, cli
 from lewa.data.files import read
@@ -23,7 +24,6 @@ from lewa.measures import hindsight, positive_violation, regret, violation
 from lewa.report.tables import Sheet, table
 from lewa.simulate.run import play
 from lewa.theory.delayed import most_late
-from tests import forks
 
 pytestmark = pytest.mark.slow
 

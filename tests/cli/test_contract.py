@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import typer.main
+from tests import forks
 from typer.testing import CliRunner
 
 from lewa import cli, games, learners
@@ -25,7 +26,6 @@ from lewa.schema import (
     json_text,
     mismatch,
 )
-from tests import forks
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.code.syntax import nodes_of, tree_of
+
 import lewa
-from tests.syntax import nodes_of, tree_of
 
 ROOT = Path(lewa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -164,5 +165,5 @@ def test_every_kind_of_vague_name_is_noticed() -> None:
 
 
 def test_no_test_leaves_a_file_in_the_root_folder() -> None:
-    files = [file.name for file in Path(__file__).parent.parent.iterdir() if file.is_file()]
+    files = [file.name for file in Path(__file__).parents[2].iterdir() if file.is_file()]
     assert [name for name in files if "." not in name and name not in ("Makefile", "LICENSE")] == []

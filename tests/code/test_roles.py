@@ -10,7 +10,7 @@ from lewa.kernels import field_types, state_type
 from lewa.kernels.records import is_record
 from lewa.learners import ALL
 
-ROOT = Path(__file__).parents[1] / "src" / "lewa"
+ROOT = Path(__file__).parents[2] / "src" / "lewa"
 RUNS = ("engine", "checks", "kernels", "measures", "simulate")  # where a name in a comparison would be that of an array
 ASKS = ("hasattr", "getattr", "setattr")
 ASKS = ("hasattr", "getattr", "setattr")

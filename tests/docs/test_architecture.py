@@ -4,11 +4,12 @@ import ast
 import re
 from pathlib import Path
 
+from tests.code.syntax import nodes_of
+
 import lewa
-from tests.syntax import nodes_of
 
 ROOT = Path(lewa.__file__).parent
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "architecture.md").read_text()
 FILE = re.compile(r"`([\w/]+\.py)`")
 WHERE = re.compile(r"`([\w.]+)`\s+\(`([\w/]+\.py)`")  # `name` (`file`

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "compare.md").read_text()
 ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and not line.startswith("| |")]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import conftest
 
 import lewa
 from lewa.checks import check
-from tests import conftest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
 RECIPES = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
 FILES = [re.findall(rf"`(src/lewa/{room}/\w+\.py)`", GUIDE)[0] for room in ("learners", "games")]

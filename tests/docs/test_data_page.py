@@ -11,7 +11,7 @@ from lewa.advice import PRACTICE
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 
-FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def small() -> data.Set:

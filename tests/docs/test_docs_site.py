@@ -23,7 +23,7 @@ from lewa.report.charts import Panel
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 ABSENT = {"lewa.__main__", "lewa.adapters.litellm"}  # the latter needs what `make test-litellm` installs
 # Where many classes have the same methods, what these do is said once, in the protocol.
 PROTOCOLS: dict[str, Any] = {"learners": Learner, "games": Game, "report": Panel}

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.report.folders import only_svg
 from tools import example_table, speed_table
 
 import lewa
 from lewa import cli
-from tests.report.folders import only_svg
 
 pytestmark = pytest.mark.compiled
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 ELSEWHERE = {"service-in-five-minutes.md", "two-replicas.md"}  # they start servers: tests/serve/test_how_to.py
 DOCUMENTS = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in ELSEWHERE)]
 

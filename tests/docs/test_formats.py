@@ -7,7 +7,7 @@ import lewa
 from lewa.agent import files, journal
 from lewa.agent.records import VERSION
 
-TEXT = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 
 
 def version_of(what: str) -> str:
@@ -25,13 +25,13 @@ def test_the_page_has_the_versions_of_the_code() -> None:
 
 
 def test_every_file_that_the_page_names_is_there() -> None:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     for name in re.findall(r"`((?:tests|src)/[\w/.-]+)`", TEXT):
         assert (root / name).exists(), name
 
 
 def test_vendored_files_have_their_licences() -> None:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     assert "MIT" in (root / "src/lewa/serve/static/uPlot.LICENSE").read_text()
     for folder in (root / "docs" / "assets").iterdir():
         if (folder / "SHA256SUMS").is_file():

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import forks
+from tests.theorems.instances import HUNT
 
 from lewa import functional
 from lewa.games import Bernoulli, Table
@@ -10,8 +12,6 @@ from lewa.kernels import DICE, keys, uniform
 from lewa.learners import ALL, BanditLewa, make
 from lewa.simulate.player import Player
 from lewa.simulate.run import play
-from tests import forks
-from tests.theorems.instances import HUNT
 
 pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 

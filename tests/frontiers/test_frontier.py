@@ -28,7 +28,7 @@ from lewa.report.frontier_figure import BudgetPanel, figure_title, panels
 
 pytestmark = pytest.mark.slow
 
-FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 RNG = np.random.default_rng(9)
 T, MODELS = 300, ("small", "medium", "large")
 QUALITY = (RNG.random((T, 3)) < [0.5, 0.7, 0.9]).astype(float) * 5  # stars

@@ -49,7 +49,7 @@ LONG_ROUNDS = [
     *("paced-linucb", "paced-lints"),
 ]
 # Each kind of feedback, and what the single steps of some learners do besides: contexts, charges, programs, projections.
-# The loop of every learner is compiled, here and in tests/test_without_jit.py; the single steps of all in `make falsify`.
+# The loop of every learner is compiled, here and in engine/test_without_jit.py; the single steps of all in `make falsify`.
 STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "squarecb-lewa", "fractional-kube", "thompson-lp"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.checks.test_laws import LONG, PLAIN
+from tests.laws.test_laws import LONG, PLAIN
 from tests.theorems.instances import HUNT
 
 from lewa.blocks import Block

@@ -1,7 +1,7 @@
 """A learner that runs another one inside obeys every law that the other one does."""
 
 import pytest
-from tests.checks.test_laws import LONG, PLAIN, put_to
+from tests.laws.test_laws import LONG, PLAIN, put_to
 from tests.theorems.instances import HUNT
 
 import lewa

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests import forks
 
 import lewa
 from lewa.engine.stamp import UNSAVED, stamp_of
@@ -25,7 +26,6 @@ from lewa.learners.doubling import Doubling
 from lewa.learners.tightened import Tightened, least_slack
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Vector
-from tests import forks
 
 pytestmark = pytest.mark.slow
 

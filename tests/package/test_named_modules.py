@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.package.plugin_example import STUDY, write_module
 
 import lewa
 from lewa import plugins
-from tests.plugin_example import STUDY, write_module
 
 # Modules that libraries try to import though they may be missing, modules of Python itself, and some that nobody imports.
 BAIT = ["bottleneck", "numexpr", "sksparse", "icc_rt", "cupy", "xarray", "numba_cuda", "sitecustomize", "usercustomize"]

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import forks
+from tests.package.plugin_example import SOURCE, STUDY, write_module, write_package
 
 import lewa
 from lewa import plugins
@@ -20,8 +22,6 @@ from lewa.lab.run import run_study
 from lewa.lab.study import expand, parse
 from lewa.simulate.log_replay import LogReplay
 from lewa.types import Vector
-from tests import forks
-from tests.plugin_example import SOURCE, STUDY, write_module, write_package
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tools.docker_steps import Step, commands_of, inside, steps_of
 
-DEPLOY = Path(__file__).parent.parent / "deploy"
+DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def read(name: str) -> Any:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.theorems.instances import HUNT
 
 import lewa
 from lewa.feedback import feedback_kind
 from lewa.games import ALL, Bernoulli
 from lewa.kernels import NATURE, keys, pack
 from lewa.learners import settings_in_context
-from tests.theorems.instances import HUNT
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 

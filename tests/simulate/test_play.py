@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 
 import lewa
 from lewa.kernels import NATURE, keys, pack
 from lewa.measures.performance import totals
 from lewa.simulate import run as run_module
 from lewa.simulate.run import Interrupted, log_spaced
-from tests.theorems.instances import HUNT
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow, pytest.mark.falsify]
 

@@ -12,7 +12,7 @@ import lewa
 from lewa.cli.shared import app
 from lewa.simulate.log_replay import LogReplay, StreamedReplay
 
-QUERIES = Path(__file__).parent.parent / "docs" / "assets" / "queries.csv"
+QUERIES = Path(__file__).parents[2] / "docs" / "assets" / "queries.csv"
 COLUMNS: dict[str, Any] = {"round": "query", "action": "model", "reward": "quality", "at_most": "dollars"}
 RANGES: dict[str, Any] = {"reward": "quality=-1..1", "at_most": "dollars=0..0.02"}
 
