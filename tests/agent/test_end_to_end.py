@@ -1,4 +1,4 @@
-"""What users of other libraries complain about, one test for each complaint: it must not happen here."""
+"""An agent as a user runs it: values, budgets, late answers, several limits, restarts, logs."""
 
 import json
 import sys
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import forks
 
 import lewa
 from lewa import Agent, at_least, at_most
-from tests import forks
 
 pytestmark = pytest.mark.compiled
 
@@ -22,7 +22,7 @@ def coins(seed: int, rounds: int, numbers: int = 2) -> list[list[float]]:
     return found
 
 
-def test_pain_01_nan_or_overflow_kills_the_bandit_for_good() -> None:
+def test_bad_values_are_refused_and_fast_weights_leave_a_whole_play() -> None:
     agent = Agent(["a", "b"], [at_least("q", 0.9)], horizon=100, learner="bandit-lewa", settings={"eta": 5.0}, seed=0)
     before = agent.pull().play
     for bad in (nan, float("inf"), -float("inf")):
@@ -37,7 +37,7 @@ def test_pain_01_nan_or_overflow_kills_the_bandit_for_good() -> None:
     assert min(play) > 0
 
 
-def test_pain_02_delayed_reward_with_exponential_weights() -> None:
+def test_a_late_answer_is_weighed_by_the_chance_at_its_draw() -> None:
     learner = lewa.learners.make("bandit-lewa", 3, 500, 0.5)
     agent = Agent(range(3), [at_least("q", 0.5)], horizon=500, learner="bandit-lewa", seed=6)
     player = lewa.Player(learner, 3, seed=6)
@@ -54,7 +54,7 @@ def test_pain_02_delayed_reward_with_exponential_weights() -> None:
     assert agent.pull().play == tuple(player.play())
 
 
-def test_pain_03_feedback_by_decision_id_not_by_hidden_state() -> None:
+def test_an_answer_belongs_to_its_decision_in_any_order() -> None:
     by_id, by_decision, shuffled = (Agent(["a", "b"], [at_most("cost", 0.5)], seed=3) for _ in range(3))
     answers = {n + 1: (u, v) for n, (u, v) in enumerate(coins(2, 10))}
     made = {decision.id: decision for decision in (by_decision.pull() for _ in range(10))}
@@ -74,7 +74,7 @@ def test_pain_03_feedback_by_decision_id_not_by_hidden_state() -> None:
     ]
 
 
-def test_pain_04_does_it_match_the_paper() -> None:
+def test_an_agent_in_its_own_units_plays_box_1_of_the_paper() -> None:
     """Box 1, in plain floats, beside an agent in units of its own."""
     learner = lewa.learners.Lewa.tuned(3, 50, 0.7, tuning="paper")
     eta, delta, mu = learner.eta, learner.delta, learner.mu
@@ -110,7 +110,7 @@ def route(agent: Agent, rounds: int, seed: int = 5) -> list[float]:
     return averages
 
 
-def test_pain_05_budget_constrained_routing_with_a_lagrangian() -> None:
+def test_routing_keeps_a_budget_and_earns_nearly_what_the_best_play_earns() -> None:
     agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=30_000, learner="bandit-lewa", seed=1)
     average = route(agent, 30_000)[-1]
     best = lewa.measures.best_fixed_play(list(GOOD.values()), [[(0.006 - c) / 0.006 for c in COST.values()]], [4 / 6])
@@ -122,7 +122,7 @@ def test_pain_05_budget_constrained_routing_with_a_lagrangian() -> None:
     assert status.constraints[0].price > 0
 
 
-def test_pain_06_budgets_that_silently_do_not_count() -> None:
+def test_costs_without_rewards_and_decisions_without_answers_count() -> None:
     agent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa", seed=0)
     for _ in range(200):  # the cost is known at once, the reward never comes
         agent.update(agent.pull(), cost=0.9)
@@ -137,7 +137,7 @@ def test_pain_06_budgets_that_silently_do_not_count() -> None:
     assert silent.status().constraints[0].reserved == 1
 
 
-def test_pain_07_concurrent_overspend() -> None:
+def test_decisions_in_flight_are_reserved_and_bounded() -> None:
     # The default learner charges a decision at the draw; with others the nine in flight are expected to cost as much now.
     for learner, reserved in (("auto", (8 + 9 * 0.2) / 10), ("anytime-bandit-lewa", 8)):
         limit = at_most("cost", 0.2, range=(0, 10))
@@ -153,7 +153,7 @@ def test_pain_07_concurrent_overspend() -> None:
     assert agent.status().open == 20  # what is in flight is bounded
 
 
-def test_pain_08_more_than_two_models_and_arms_that_change() -> None:
+def test_seven_actions_that_are_each_away_for_a_while_are_all_played() -> None:
     agent = Agent([f"m{n}" for n in range(7)], [at_most("cost", 0.5)], seed=2)
     seen = set()
     for n, (u, v) in enumerate(coins(3, 600)):
@@ -166,7 +166,7 @@ def test_pain_08_more_than_two_models_and_arms_that_change() -> None:
     assert "no bound on regret or violation is proved" in agent.status().guarantee.reason  # of its learner, masked or not
 
 
-def test_pain_09_several_constraints_at_once() -> None:
+def test_three_limits_hold_at_once() -> None:
     lines = [at_most("cost", 0.5), at_least("quality", 0.4), at_most("latency", 300, range=(0, 1000))]
     agent = Agent(["a", "b", "c"], lines, horizon=20_000, learner="bandit-lewa", seed=4)
     cost, quality, latency = {"a": 0.9, "b": 0.1, "c": 0.2}, {"a": 0.9, "b": 0.1, "c": 0.6}, {"a": 100, "b": 200, "c": 400}
@@ -182,14 +182,14 @@ def test_pain_09_several_constraints_at_once() -> None:
     assert off[2] < 50
 
 
-def test_pain_10_where_do_i_set_the_limit() -> None:
+def test_a_limit_has_its_own_units_and_one_out_of_reach_is_refused() -> None:
     line = at_most("cost", 0.002, range=(0, 0.05))  # in the line itself, in one's own units
     assert str(line) == "cost at most 0.002"
     with pytest.raises(ValueError, match=r"must meet cost at most 0.002; the nearest is cost at most 0.003"):
         Agent(["a", "b"], [line], expected={"cost": [0.003, 0.004]}, seed=0)
 
 
-def test_pain_11_dual_variable_dynamics() -> None:
+def test_the_price_rises_while_a_limit_is_missed_and_falls_to_0_after() -> None:
     agent = Agent(["dear", "cheap"], [at_most("cost", 0.5)], horizon=4000, learner="bandit-lewa", seed=1)
     learner: Any = agent.setup.learner
     delta, mu, floor = learner.delta, learner.mu, learner.floor
@@ -206,7 +206,7 @@ def test_pain_11_dual_variable_dynamics() -> None:
     assert price[-1] == 0  # and falls to nothing when it is kept
 
 
-def test_pain_12_save_and_restore_include_the_duals_the_dice_and_what_was_learned(tmp_path: Path) -> None:
+def test_a_saved_agent_goes_on_with_its_prices_dice_and_weights(tmp_path: Path) -> None:
     agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], seed=1)
     route(agent, 200)
     agent.pull()
@@ -241,7 +241,7 @@ print([said[n] for n in range(4)])
 """
 
 
-def test_pain_13_same_seed_same_numbers_any_number_of_threads_and_processes(
+def test_a_seed_gives_the_same_numbers_in_any_number_of_threads_and_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = forks.run(tmp_path, ["4"], SAME).out
@@ -251,7 +251,7 @@ def test_pain_13_same_seed_same_numbers_any_number_of_threads_and_processes(
     assert capsys.readouterr().out == elsewhere
 
 
-def test_pain_14_pacing_through_the_day_and_per_campaign() -> None:
+def test_spending_is_even_over_the_rounds_and_agents_do_not_mix() -> None:
     line = at_most("cost", 0.002, range=(0, 0.006))
     large, small = (Agent(list(COST), [line], horizon=20_000, learner="bandit-lewa", seed=seed) for seed in (1, 2))
     alone = Agent(list(COST), [line], horizon=20_000, learner="bandit-lewa", seed=2)
@@ -263,7 +263,7 @@ def test_pain_14_pacing_through_the_day_and_per_campaign() -> None:
     assert small.snapshot() == alone.snapshot()  # the large campaign is none of its business
 
 
-def test_pain_15_off_policy_evaluation_with_right_propensities() -> None:
+def test_the_log_of_an_agent_values_each_action_without_bias() -> None:
     agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=5000, learner="bandit-lewa", seed=1)
     log: list[Any] = []
     names = list(COST)

@@ -1,8 +1,4 @@
-"""The trials of a new user, with their numbers: what went wrong in them does not any more.
-
-The names are those of the trials: B2 to B4 (blind verdicts, actions that are away, changes), S6 to S9 and S11 (workers,
-threads, alerts, proofs, settings without effect), m5 to m10. test_masks.py tries B3 with every learner.
-"""
+"""Agents over thousands of decisions: prices that jump, heavy tails, actions that are away, several workers and threads."""
 
 import json
 import os
@@ -18,9 +14,8 @@ import pytest
 from tests.theorems.instances import HUNT
 
 import lewa
-from lewa import Agent, at_least, at_most
+from lewa import Agent, at_most
 from lewa.agent import UnknownError
-from lewa.learners.base import Learner
 from lewa.types import Vector
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
@@ -54,7 +49,7 @@ def route_many(agent: Agent, price: Vector, tokens: Vector) -> Vector:
 
 
 @pytest.mark.compiled
-def test_b2_an_alert_rings_when_a_price_jumps_out_of_its_range() -> None:
+def test_an_alert_rings_when_a_price_jumps_out_of_its_range() -> None:
     """Prices doubled after half of 24,432 queries to nine models: 0.44 of 0.4 with the verdict "open" for ever."""
     calls: list[lewa.agent.VerdictChange] = []
     limit, price = at_most("cost", 0.4, range=(0, 1)), np.linspace(0.05, 0.9, 9)
@@ -74,7 +69,7 @@ def test_b2_an_alert_rings_when_a_price_jumps_out_of_its_range() -> None:
 
 
 @pytest.mark.compiled
-def test_b2_heavy_tails_above_the_limit_are_called_missed() -> None:
+def test_heavy_tails_above_the_limit_are_called_missed() -> None:
     """0.56 of 0.4 on average after 48,864 queries with the verdict "open"; the clipped values alone do not prove it."""
     agent = Agent(range(2), [at_most("cost", 0.4, range=(0, 1))], learner="anytime-bandit-lewa", seed=0)
     tokens = np.minimum((np.random.default_rng(0).pareto(1.6, 48_864) + 1) * 0.6 / 1.6, 80 / 0.9)
@@ -101,7 +96,7 @@ def come_later(agent: Agent, away: int, after: int) -> tuple[Vector, Vector]:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("away", [1000, 5000, 20_000] if HUNT else [1000])
-def test_b3_an_action_that_was_away_comes_back_without_taking_the_traffic(away: int) -> None:
+def test_an_action_that_was_away_comes_back_without_taking_the_traffic(away: int) -> None:
     """It took 1.00 of its first 100 queries, and 0.54, 1.00, 1.00 of the first 1,000."""
     drawn, spent = come_later(Agent(["good", "cheap", "new"], [at_most("cost", 0.4)], seed=1), away, 3000)
     assert drawn[away : away + 100].mean() <= 0.04
@@ -112,7 +107,7 @@ def test_b3_an_action_that_was_away_comes_back_without_taking_the_traffic(away: 
 
 
 @pytest.mark.parametrize(("learner", "settings", "most"), [("bandit-op-ewa", {"kappa": 0}, 0.4), ("lewa-ucb", None, 0.43)])
-def test_b3_a_projection_keeps_the_limit_with_the_actions_that_are_there(learner: str, settings: Any, most: float) -> None:
+def test_a_projection_keeps_the_limit_with_the_actions_that_are_there(learner: str, settings: Any, most: float) -> None:
     """They spent 0.71 to 0.88 of 0.4 for good; `lewa-ucb` spends more than 0.4 at first, with or without masks."""
     limit = [at_most("cost", 0.4)]
     agent = Agent(["good", "cheap", "new"], limit, seed=1, learner=learner, horizon=2000, settings=settings)
@@ -122,7 +117,7 @@ def test_b3_a_projection_keeps_the_limit_with_the_actions_that_are_there(learner
 
 
 @pytest.mark.compiled
-def test_b4_a_new_limit_is_kept_and_one_that_was_edited_in_is_refused() -> None:
+def test_a_new_limit_is_kept_and_one_that_was_edited_in_is_refused() -> None:
     """Nine models: an edited snapshot spent 0.36, 0.47, 0.44, 0.41, 0.34 of 0.15, by fifths of 10,000 queries."""
     price = np.linspace(0.05, 0.9, 9)
     agent = Agent(range(9), [at_most("cost", 0.4)], seed=0)
@@ -143,7 +138,7 @@ def test_b4_a_new_limit_is_kept_and_one_that_was_edited_in_is_refused() -> None:
 
 @pytest.mark.parametrize("learner", ["auto", "hp-bandit-lewa"])
 @pytest.mark.parametrize("K", [10, 8])
-def test_b4_a_record_of_another_number_of_actions_is_refused_in_those_words(learner: str, K: int) -> None:
+def test_a_record_of_another_number_of_actions_is_refused_in_those_words(learner: str, K: int) -> None:
     nine, other = (Agent(range(k), [at_most("cost", 0.4)], learner=learner, horizon=9, seed=0) for k in (9, K))
     with pytest.raises(UnknownError, match=f"another number of actions: it has 9, this agent {K}"):
         other.apply(nine.pull())
@@ -151,7 +146,7 @@ def test_b4_a_record_of_another_number_of_actions_is_refused_in_those_words(lear
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("by", ["decision", "key"])
-def test_s6_no_answer_is_booked_by_another_worker(by: str) -> None:
+def test_no_answer_is_booked_by_another_worker(by: str) -> None:
     """Of 2,940 answers to three workers 532 were accepted by another worker's decision of the same number."""
     workers = [Agent(["a", "b"], [at_most("cost", 0.4)], name=f"worker {k}", seed=0) for k in range(3)]
     dice, refused = np.random.default_rng(0), 0
@@ -170,7 +165,7 @@ def test_s6_no_answer_is_booked_by_another_worker(by: str) -> None:
 
 
 @pytest.mark.compiled
-def test_s7_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
+def test_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
     """24,000 decisions of eight threads ended in `records go in order`; here there is a snapshot in the middle too."""
     agent = Agent(["a", "b"], [at_most("cost", 0.4)], journal=tmp_path / "journal", sync="never", max_pending=20_000, seed=0)
     each = 3000 if HUNT else 900
@@ -197,7 +192,7 @@ def test_s7_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_s7_after_kill_9_the_agent_is_the_same_to_the_last_digit(tmp_path: Path) -> None:
+def test_after_kill_9_the_agent_is_the_same_to_the_last_digit(tmp_path: Path) -> None:
     """4,000 decisions, 400 of them open; the user needed a lock and a counter for it."""
     path = tmp_path / "journal"
 
@@ -226,7 +221,7 @@ def test_s7_after_kill_9_the_agent_is_the_same_to_the_last_digit(tmp_path: Path)
 
 
 @pytest.mark.compiled
-def test_s8_a_doubling_of_prices_is_seen_in_a_window_long_before_the_verdict() -> None:
+def test_a_doubling_of_prices_is_seen_in_a_window_long_before_the_verdict() -> None:
     """After 50,000 quiet queries the verdict said "missed" 1,450 to 1,750 queries after prices doubled.
 
     The agent is frozen, so that nothing but the prices changes: it then spends 0.78 of 0.4.
@@ -266,7 +261,7 @@ def test_s8_a_doubling_of_prices_is_seen_in_a_window_long_before_the_verdict() -
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("actions", [2, 9] if HUNT else [9])
-def test_s8_a_running_agent_reports_a_doubling_within_a_few_hundred_queries(actions: int) -> None:
+def test_a_running_agent_reports_a_doubling_within_a_few_hundred_queries(actions: int) -> None:
     """After 50,000 quiet queries: 300 more."""
     dice = np.random.default_rng(0)
     price, quality = np.linspace(0.05, 0.9, actions).tolist(), np.linspace(0.4, 0.7, actions).tolist()
@@ -288,100 +283,8 @@ def test_s8_a_running_agent_reports_a_doubling_within_a_few_hundred_queries(acti
     assert "shift" in [warning.code for warning in agent.status().warnings]
 
 
-def test_s9_with_two_requests_in_flight_something_is_proved() -> None:
-    agent = Agent(
-        ["a", "b"],
-        [at_least("c", 0.5)],
-        learner="loss-bandit-lewa",
-        horizon=3000,
-        settings={"delta": 0.3, "eta": 0.02},
-        seed=0,
-    )
-    waiting: list[Any] = []
-    for n in range(3000):
-        waiting.append(agent.pull())
-        if len(waiting) == 3:
-            agent.update(waiting.pop(0), reward=0.5, c=0.25 * (n % 5))
-    status = agent.status()
-    assert status.late == 2998
-    assert status.guarantee.regret is not None
-    assert status.guarantee.regret < 3000
-    assert "(Th4)" in status.promise[-1]
-    agent.set_limit("c", 0.4)
-    assert agent.status().guarantee.regret is None  # the theorem is about one limit, and one mean
-
-
-@pytest.mark.parametrize("more", [{}, {"settings": {"delay": 20}}])
-def test_s9_the_status_names_a_learner_whose_theorem_covers_late_answers(more: dict[str, Any]) -> None:
-    """In a service every answer is late, and nothing was ever proved: now it says with which learner something is."""
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", **{"seed": 0, **more})
-    waiting = agent.pull_many(2)
-    for _ in range(1000):
-        waiting.append(agent.pull())
-        agent.update(waiting.pop(0), reward=0.5, cost=0.3)
-    guarantee = agent.status().guarantee
-    if more:
-        assert agent.setup.learner_name == "late-bandit-lewa"
-        assert guarantee.regret is not None
-    else:
-        assert guarantee.regret is None
-        assert guarantee.reason.endswith("; late-bandit-lewa has a bound for late answers")
-
-
-def test_s11_a_name_that_promises_what_is_not_there_is_refused_or_warned_of() -> None:
-    with pytest.raises(ValueError, match="bandit-safe-mixing needs an action that is known to be safe"):
-        Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-safe-mixing", horizon=321, seed=0)
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-lewa+tightened", horizon=321, seed=0)
-    assert [warning.code for warning in agent.status().warnings] == ["no-effect"]
-
-
-def test_m5_a_timer_closes_what_no_answer_came_to() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], unanswered={"reward": 0}, seed=0)
-    started = {agent.pull().id: now for now in (0.0, 10.0, 55.0)}  # minutes
-    for number, began in list(started.items()):
-        if 60.0 - began > 30.0:
-            agent.close(number)
-    assert (agent.status().filled_in, agent.status().open) == (2, 1)
-
-
-def test_m6_a_learner_that_sees_every_action_says_so_before_the_first_answer() -> None:
-    with pytest.raises(ValueError, match="lewa needs feedback='full'"):
-        Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", feedback="bandit", horizon=100, seed=0)
-    warnings = Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", horizon=100, seed=0).status().warnings
-    assert [warning.code for warning in warnings] == ["no-effect"]
-
-
-def test_m7_an_agent_takes_a_learner_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine_of_trials.py").write_text(
-        "from lewa.learners import AnytimeBanditLewa\n\n\nclass Mine(AnytimeBanditLewa):\n    '''Mine: another name.'''\n\n"
-        "    compiled = False\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="mine_of_trials:Mine", seed=0)
-    agent.update(agent.pull(), reward=0.5, cost=0.3)
-    assert isinstance(agent.setup.learner, Learner)
-    assert type(agent.setup.learner).__name__ == "Mine"
-    sys.modules.pop("mine_of_trials", None)
-
-
-def test_m8_a_decision_shows_its_play_and_no_bytes() -> None:
-    decision = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0).pull()
-    assert "bytes" not in repr(decision)
-    assert "b'" not in repr(decision)
-    assert decision.plain()["play"] == list(decision.play) == [0.5, 0.5]
-
-
-def test_m9_open_is_a_number_and_no_verdict() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0)
-    agent.pull()
-    status = agent.status()
-    assert status.open == 1
-    assert [item.verdict for item in status.constraints] == ["undecided"]
-    assert "open" not in {item.verdict for item in status.constraints}
-
-
 @pytest.mark.compiled
-def test_m10_neither_a_status_nor_the_lock_of_a_save_walks_over_open_decisions() -> None:
+def test_neither_a_status_nor_the_lock_of_a_save_walks_over_open_decisions() -> None:
     """With 100,000 open decisions `status` took 0.6 s and `save` 1.3 s; both make as many calls as with 2,000."""
 
     def calls(agent: Agent, action: Callable[[], object]) -> int:

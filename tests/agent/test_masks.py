@@ -1,4 +1,4 @@
-"""Actions that are not there, with every learner: the trial of an action that is declared and comes later."""
+"""Actions that are not there, with every learner, and an action that is declared and comes later."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The default agent in ordinary worlds, with the numbers of the trials: S4 (stationary data) and S10 (debt is paid back)."""
+"""The default agent where data are stationary, and where prices double."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def spend(rounds: int, seed: int, doubles: bool = False) -> tuple[float, list[fl
     return quality / rounds, bills
 
 
-def test_s4_stationary_data_are_learnt_as_fast_as_by_a_sampler_with_a_program() -> None:
+def test_stationary_data_are_learnt_as_fast_as_by_a_sampler_with_a_program() -> None:
     """One pass of 6,108 queries: 97 % of the linear program in the mean of three runs, each at the limit to half a per cent.
 
     Thompson sampling with a program has the same: 98.5 % in the mean of five runs, and so has the default agent.
@@ -39,7 +39,7 @@ def test_s4_stationary_data_are_learnt_as_fast_as_by_a_sampler_with_a_program() 
     assert all(abs(np.mean(bills) / LIMIT - 1) <= 0.005 for _, bills in runs)
 
 
-def test_s10_after_prices_double_the_sum_of_the_bills_is_back_at_its_budget() -> None:
+def test_after_prices_double_the_sum_of_the_bills_is_back_at_its_budget() -> None:
     _, bills = spend(24_432, 0, doubles=True)
     eighths = [float(np.mean(part)) / LIMIT for part in np.array_split(bills, 8)]
     assert abs(np.mean(bills) / LIMIT - 1) <= 0.01

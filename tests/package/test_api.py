@@ -181,3 +181,7 @@ def test_a_whole_number_is_a_count(value: Any) -> None:
 def test_what_is_no_whole_number_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="n must be an integer of at least 1, got"):
         as_count("n", value)
+
+
+def test_errors_have_public_paths() -> None:
+    assert f"{lewa.agent.ClosedError.__module__}.{lewa.agent.ClosedError.__name__}" == "lewa.agent.ClosedError"

@@ -176,3 +176,11 @@ def test_without_pandas_rows_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(trace, Trace)
     with pytest.raises(ValueError, match=r"a DataFrame needs pandas: .* rows\(\) returns the same"):
         trace.to_frame()
+
+
+def test_what_a_notebook_prints_of_a_run_is_one_line() -> None:
+    trace = lewa.play("lewa", "bernoulli", rounds=100, floor=0.6)
+    assert "\n" not in repr(trace)
+    assert len(repr(trace)) < 100
+    assert {"Agent", "at_most", "at_least"} <= set(dir(lewa))
+    assert not {"Any", "TYPE_CHECKING", "import_module"} & set(dir(lewa))
