@@ -1,4 +1,4 @@
-"""Run by `make wheel` in an environment that holds the wheel and its core dependencies, nothing else."""
+"""Run by .ci/wheel in an environment that holds the wheel and its core dependencies, nothing else."""
 
 import importlib.util
 

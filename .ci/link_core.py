@@ -1,4 +1,4 @@
-"""Run by `make wheel`: link what the wheel requires, and nothing else, from where this Python has it."""
+"""Run by .ci/wheel: link what the wheel requires, and nothing else, from where this Python has it."""
 
 import sys
 from importlib.metadata import Distribution, distribution, distributions

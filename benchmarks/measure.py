@@ -23,7 +23,7 @@ from benchmarks.peers import mabwiser_ucb1, pareto_bandit, pymab_exp3, river_ewa
 from benchmarks.rounds import FLOOR, coins, plain_coins, rows_of
 
 from lewa import agent as agents
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Rounds
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Record, Window, new_record
 from lewa.feedback import feedback_kind
@@ -100,7 +100,7 @@ def full(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[[]
 
     def variant() -> int:
         for _ in range(again):
-            run(memory, Block(rewards, constraints), window, record)
+            run(memory, Rounds(rewards, constraints), window, record)
         return again * len(rewards)
 
     played = variant()
@@ -112,9 +112,9 @@ def full(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[[]
 def bandit(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[[], int]:
     """Return the batch loop of a bandit learner on a Bernoulli game drawn lazily, from round `first` on."""
     rewards, constraints = coins(actions)
-    run, memory = compile_learner(type(learner)).run_lazy, pack(learner, learner.start(actions))
+    run, memory = compile_learner(type(learner)).run, pack(learner, learner.start(actions))
     record, window = empty(actions, constraints), Window(first, rounds, KEY[DICE:])
-    nature = Lazy(rewards, constraints, KEY[NATURE : NATURE + 1], np.zeros(1, dtype=np.int64))
+    nature = Rounds(rewards[np.newaxis], constraints[np.newaxis], key=KEY[NATURE : NATURE + 1])
     if first:
         run(memory, nature, Window(0, first, KEY[DICE:]), record)
     fresh = memory.copy()

@@ -1,6 +1,6 @@
 """Write the figures of benchmarks/RESULTS.md into the pages that quote them: `python -m benchmarks.quote`.
 
-`benchmarks.write` does so after it has measured. A quoted table stands between two marks, and tests/test_documents.py
+`benchmarks.write` does so after it has measured. A quoted table stands between two marks, and tests/docs/test_documents.py
 compares it with what is measured.
 """
 

@@ -1,4 +1,7 @@
-"""Processes that are forked from one that has imported the libraries: to import them is most of a start."""
+"""Processes that are forked from one that has imported the libraries and compiled nothing.
+
+A process of its own takes one to three seconds to import them; a hundred tests start a service, a command or a worker.
+"""
 
 import multiprocessing
 import os
@@ -21,7 +24,7 @@ WORKERS = [
     "matplotlib.backends.backend_agg", "scipy.optimize", "pandas", "pyarrow.parquet", "distributed.nanny",
 ]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload([*SERVER, *WORKERS, "lewa.cli", "tests.serve.running", "tests.preloaded", __name__])
+CONTEXT.set_forkserver_preload([*SERVER, *WORKERS, "lewa.cli", "tests.serve.running", __name__])
 # Dask reads it when it is imported; what it would preload itself is too late then, as the server runs already.
 os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 

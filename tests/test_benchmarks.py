@@ -9,13 +9,15 @@ from benchmarks import measure as bench
 from benchmarks.c_loops import KEY, in_c
 from benchmarks.rounds import FLOOR, coins, rows_of
 
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Rounds
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
 from lewa.engine.session import Session, dice_of
 from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, NATURE, field_types, pack
 from lewa.learners import ALL, BanditLewa, EpsilonFirst, HpBanditLewa, Lewa, UcbLp
+
+pytestmark = pytest.mark.compiled
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the C loops are built with gcc, which is not here")
@@ -31,10 +33,9 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     rounds = min(5000, len(rewards)) if full else 5000
     theirs = np.zeros(6)
     in_c(name, learner, K, rounds, theirs)()
-    start = np.zeros(1, dtype=np.int64)
     key = KEY[NATURE : NATURE + 1]
-    nature: Any = Block(rewards, constraints) if full else Lazy(rewards, constraints, key, start)
-    run = compile_learner(kind).run if full else compile_learner(kind).run_lazy
+    nature = Rounds(rewards, constraints) if full else Rounds(rewards[np.newaxis], constraints[np.newaxis], key=key)
+    run = compile_learner(kind).run
     record = bench.empty(K, None if full else constraints)
     run(pack(learner, learner.start(K)), nature, Window(0, rounds, KEY[DICE:]), record)
     assert np.concatenate(record.sums) == pytest.approx(theirs, rel=1e-9, abs=1e-9)

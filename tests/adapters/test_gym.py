@@ -19,6 +19,8 @@ from gymnasium.utils.env_checker import check_env
 
 from lewa.adapters.gym import Environment, SixValues, Telling
 
+pytestmark = pytest.mark.slow
+
 REACTS = {name for name, kind in lewa.games.ALL.items() if kind().reacts}
 TWO = lewa.games.Bernoulli(rewards=[0.9, 0.5, 0.2], constraints=[[0.2, 0.6, 0.9], [0.7, 0.5, 0.6]])
 

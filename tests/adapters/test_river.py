@@ -21,6 +21,8 @@ from lewa.adapters import river as adapter
 from lewa.adapters.gym import Environment, Telling
 from lewa.adapters.river import Policy
 
+pytestmark = pytest.mark.slow
+
 COST = lewa.at_most("cost", 0.4)
 ARMS = ["a", "b", "c"]
 

@@ -19,6 +19,8 @@ from lewa.feedback import NOTHING, Bandit
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import BanditLewa, make
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = st.floats(-1e6, 1e6)
 
 

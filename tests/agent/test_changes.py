@@ -14,6 +14,8 @@ from lewa.agent.changes import CHANGES
 from lewa.agent.constraint import Constraint, Group
 from lewa.agent.records import Change, Record
 
+pytestmark = pytest.mark.compiled
+
 LEARNERS = ("auto", "bandit-lewa", "anytime-bandit-lewa", "bandit-op-ewa", "lewa-ix", "ucb1", "exp3")
 
 

@@ -11,6 +11,8 @@ import lewa
 from lewa.agent.compact import from_text, to_text
 from lewa.agent.records import Label, record
 
+pytestmark = pytest.mark.slow
+
 ACTIONS = ["small", "large"]
 COLUMNS = [lewa.category("task", ["code", "chat"]), lewa.number("tokens", (0, 1000))]
 COSTS = {"small": 0.1, "large": 0.8}

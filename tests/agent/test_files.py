@@ -14,6 +14,8 @@ from tests.theorems.instances import HUNT
 from lewa import Agent, Governor, at_least, at_most, number
 from lewa.agent.status import report
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 ASSETS = Path(__file__).parent.parent / "assets"
 
 LATER = ("recent", "debt", "exposure", "changes", "shifts", "delays", "segments")  # than the first files of version 1

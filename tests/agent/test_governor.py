@@ -19,6 +19,8 @@ from lewa.agent.governor_status import governor_status
 from lewa.agent.records import Change, Record
 from lewa.agent.statistics import Statistics
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 ACTIONS = ["safe", "b", "c"]
 COST, QUALITY = at_most("cost", 0.4), at_least("quality", 0.5, range=(0, 2))
 UNUSED = Statistics.empty([COST.scale], 1)

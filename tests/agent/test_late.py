@@ -19,6 +19,8 @@ from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
 from lewa.theory import delayed
 from lewa.theory.setting import Delays
 
+pytestmark = pytest.mark.slow
+
 FLOOR = 0.5
 FLOORS = np.array([FLOOR])
 SETTING = Setting()

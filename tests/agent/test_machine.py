@@ -16,6 +16,8 @@ import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent import Breaker, ClosedError, UnknownError, read_journal
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 ACTIONS = ["a", "b", "c"]
 NAMES = ("reward", "cost", "quality")
 LEARNERS = [("auto", None), ("anytime-bandit-lewa", None), ("late-bandit-lewa", None), ("hp-bandit-lewa", 50), ("lewa", 50)]

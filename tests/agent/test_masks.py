@@ -1,4 +1,4 @@
-"""Actions that are not there, with every learner: the trial of an action that is declared and comes later."""
+"""Actions that are not there, with every learner, and an action that is declared and comes later."""
 
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,8 @@ from lewa.kernels import no_tilt, normalize, ones, refresh, state_type
 from lewa.kernels import project as project_weights
 from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
 from lewa.learners.base import ENTRY
+
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 
 QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
 LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300

@@ -8,6 +8,8 @@ from lewa import Agent, at_most
 from lewa.feedback import feedback_kind
 from lewa.learners import ALL
 
+pytestmark = pytest.mark.falsify
+
 QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
 LIMIT, SHARE = 0.4, 0.02
 NEED_ADVICE = {"exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies"}  # agents with policies refuse a new action

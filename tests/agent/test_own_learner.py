@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.plugin_example import SOURCE, write_module
+from tests.package.plugin_example import SOURCE, write_module
 from tests.serve.inside import service
 from tests.serve.running import SETUP
 

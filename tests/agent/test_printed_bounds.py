@@ -26,7 +26,6 @@ from lewa.theory import contexts, delayed, delayed_probable, guarantees, project
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Delays, most_late
 
-pytestmark = pytest.mark.plain
 LATE = Delays(5, 2, 2, 3, 1)
 STEPS = {"eta": 0.5, "delta": 0.25, "mu": 0.01}
 
@@ -373,3 +372,24 @@ def test_where_no_learner_has_the_bound_the_refusal_says_so() -> None:
         ValueError, match="no learner for bandit feedback and without a horizon has a bound for late answers"
     ):
         Agent(["a", "b"], [at_least("x", 0.6)], goal="proved", settings={"delay": 1, "epsilon": 0.05})
+
+
+def test_an_agent_says_that_a_bound_is_about_the_mean_of_its_plays_and_what_to_add_for_the_values_told() -> None:
+    settings = {"safe": 1, "margin": 0.01}
+    agent = Agent(["a", "b"], [at_least("ok", 0.5)], learner="bandit-safe-mixing", settings=settings, horizon=200, seed=1)
+    for t in range(200):
+        decision = agent.pull()
+        agent.update(decision, reward=float(decision.action == "a"), ok=float((7 * t) % 10 < 4))
+    status = agent.status()
+    assert "proved for the mean of the plays: regret at most" in str(status)
+    assert "about the mean of the plays, not the reported values, and for one number of rounds fixed" in status.conditions
+    assert "add sqrt((T/2) ln(1/eps)): 0.08654 to the average of ok, each with probability 0.95" in status.conditions
+
+
+def test_with_every_action_seen_the_regret_of_the_actions_drawn_has_a_term_too() -> None:
+    agent = Agent(["a", "b"], [at_least("q", 0.0)], learner="ewa", feedback="full", horizon=100, seed=0)
+    for t in range(100):
+        agent.update(agent.pull(), reward=[float(t % 2), 0.5], q=[1.0, 1.0])
+    status = agent.status()
+    assert "for the mean of the plays: regret at most 5.887" in str(status)
+    assert "12.24 to the regret" in status.conditions  # sqrt(50 ln 20)

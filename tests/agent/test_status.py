@@ -12,6 +12,8 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import suggest_range
 from lewa.kernels import rest
 
+pytestmark = pytest.mark.compiled
+
 
 def routed(
     rounds: int,

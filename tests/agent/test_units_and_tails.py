@@ -8,6 +8,8 @@ from tests.theorems.instances import HUNT
 
 import lewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 QUALITY, PRICE = {"a": 0.5, "b": 0.6}, {"a": 0.1, "b": 0.9}
 ROUNDS = 6_000
 

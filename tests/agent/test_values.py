@@ -11,8 +11,6 @@ from lewa.agent import Feedback
 from lewa.agent.constraint import Constraint
 from lewa.agent.readings import readings
 
-pytestmark = pytest.mark.plain
-
 
 def told(limit: Constraint, values: list[float], learner: str = "auto") -> Agent:
     agent = Agent(["a", "b"], [limit], learner=learner, seed=1)

@@ -21,6 +21,8 @@ from lewa.agent.statistics import FALSE_ALARM, STEP, WINDOW, Statistics, _add_va
 from lewa.agent.verdicts import quick_verdict, verdict_of
 from lewa.units import Scale
 
+pytestmark = pytest.mark.slow
+
 
 def spend(agent: Agent, costs: list[float]) -> None:
     for cost in costs:

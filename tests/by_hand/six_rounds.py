@@ -1,17 +1,19 @@
-"""Six rounds, and the projection of a play on one or two lines in plain floats, for the learners that project."""
+"""Six rounds that most tests by hand play, and the projection of a play on one or two lines in plain floats."""
 
 import math
 
 REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
 # Round by round, for each action what it keeps of the first and of the second constraint.
 KEPT = [
-    [[0.1, 0.9], [0.5, 0.2], [0.9, 0.0]],
-    [[0.0, 1.0], [0.4, 0.3], [0.8, 0.1]],
+    [[0.1, 0.9], [0.5, 0.2], [0.3, 0.0]],
+    [[0.0, 1.0], [0.4, 0.3], [0.2, 0.1]],
     [[1.0, 0.8], [1.0, 0.9], [0.8, 1.0]],
     [[0.9, 0.7], [0.9, 0.9], [1.0, 0.7]],
     [[0.2, 0.5], [0.3, 0.6], [0.7, 0.3]],
     [[0.9, 0.2], [0.6, 0.3], [0.8, 0.6]],
 ]
+# The same for learners that project: more plays are above two lines.
+REACHABLE = [[*KEPT[0][:2], [0.9, 0.0]], [*KEPT[1][:2], [0.8, 0.1]], *KEPT[2:]]
 
 
 def tilted(w: list[float], rows: list[list[float]], theta: list[float]) -> list[float]:

@@ -3,7 +3,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.by_hand.six_rounds import KEPT, REWARDS, nearest
+from tests.by_hand.six_rounds import REACHABLE as KEPT
+from tests.by_hand.six_rounds import REWARDS, nearest
 
 import lewa
 

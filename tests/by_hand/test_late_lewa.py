@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.by_hand.test_late_bandit_lewa import KEPT, REWARDS
+from tests.by_hand.six_rounds import KEPT, REWARDS
 
 import lewa
 from lewa.learners import LateLewa

@@ -3,19 +3,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.by_hand.six_rounds import KEPT, REWARDS
 
 import lewa
-
-REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
-# Round by round, for each action what it keeps of the first and of the second constraint.
-KEPT = [
-    [[0.1, 0.9], [0.5, 0.2], [0.3, 0.0]],
-    [[0.0, 1.0], [0.4, 0.3], [0.2, 0.1]],
-    [[1.0, 0.8], [1.0, 0.9], [0.8, 1.0]],
-    [[0.9, 0.7], [0.9, 0.9], [1.0, 0.7]],
-    [[0.2, 0.5], [0.3, 0.6], [0.7, 0.3]],
-    [[0.9, 0.2], [0.6, 0.3], [0.8, 0.6]],
-]
 
 
 @pytest.mark.parametrize("floor", [[0.6], [0.6, 0.5]])

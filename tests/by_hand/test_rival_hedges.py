@@ -2,10 +2,10 @@ import math
 from typing import Any
 
 import numpy as np
+from tests.by_hand.six_rounds import REWARDS
 
 import lewa
 
-REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
 GAME = lewa.games.Table(REWARDS, [0.2, 0.5, 0.9])
 
 

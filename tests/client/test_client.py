@@ -14,6 +14,8 @@ from lewa.client import AsyncClient, Client, ServedDecision, Unavailable
 from lewa.client.outbox import Outbox
 from tests.serve.running import SETUP, Server, running
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = "http://127.0.0.1:9"
 
 

@@ -24,6 +24,8 @@ from lewa.frontiers.result import Frontier
 from lewa.measures.trace import Trace
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_stream
 
+pytestmark = pytest.mark.slow
+
 NAMES = np.array(["large", "medium", "small"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])
 QUALITY, DOLLARS = np.array([0.9, 0.7, 0.5]), np.array([3.0, 2.0, 1.0])

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from tests import forks
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = "import sys; from tests.fuzz.run import main; sys.exit(main())"
 

@@ -21,7 +21,6 @@ from lewa.learners import settings_in_context
 from lewa.measures import judge
 from lewa.measures.best_play import best_fixed_play
 
-pytestmark = pytest.mark.plain
 KEY = keys(5)[NATURE : NATURE + 1]
 GAME, ADVICE = Contextual(), Contextual(advice=True)
 

@@ -16,6 +16,8 @@ from lewa.games import ALL, AntiLeader, Drifting, LowVariation, PenaltyBreaker, 
 from lewa.kernels import NATURE, keys, place, uniform
 from lewa.measures.best_play import slater_gap
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 SEED, ROUNDS = 5, 300
 KEY = keys(SEED)[NATURE : NATURE + 1]
 SCRIPTED: dict[str, Any] = {

@@ -12,6 +12,8 @@ import lewa
 from lewa.games import Ads, Corrupted, Experts, Impossible, Portfolio, Radio, ShortestPath, assumed, facts
 from lewa.kernels import NATURE, keys, uniform
 
+pytestmark = pytest.mark.compiled
+
 KEY = keys(5)[NATURE : NATURE + 1]
 ROUNDS = 60
 

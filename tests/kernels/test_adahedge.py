@@ -11,6 +11,8 @@ from tests.theorems.instances import HUNT
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge, program
 from lewa.types import Matrix, Vector
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 KINDS = st.sampled_from(["noise", "leader", "growing", "0/1"])
 NOTHING = np.zeros(0), np.zeros((0, 5))
 

@@ -6,6 +6,8 @@ import pytest
 from lewa.kernels import exp, program
 from lewa.types import Vector
 
+pytestmark = pytest.mark.compiled
+
 
 def _all(x: Vector, out: Vector) -> None:
     for i in range(x.size):

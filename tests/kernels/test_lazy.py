@@ -5,6 +5,8 @@ import pytest
 
 from lewa.kernels import grow_lazy, lazy_weights, normalize_lazy
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.mark.parametrize("m", [1, 3])
 def test_weights_are_the_exponentials_of_all_gains_at_the_step_of_today(m: int) -> None:

@@ -13,6 +13,8 @@ from tests.theorems.instances import HUNT
 from lewa.kernels import EMPTY, Tilt, Weights, excess_mean, lift, no_tilt, ones, program, project, refresh
 from lewa.types import Matrix, Vector
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 NEAR = 1e-15
 
 

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from lewa.kernels import add_features, add_target, comparable, move_target, no_ridge, whiten
 from lewa.kernels.roles import (
@@ -25,8 +24,6 @@ from lewa.kernels.roles import (
     rescale,
 )
 from lewa.types import Matrix, Vector
-
-pytestmark = pytest.mark.plain
 
 UNITS = Rescaling(j=1, ratio=0.25, shift=0.5)  # of the second of three constraints
 COUNTS = np.array([4.0, 0.0, 2.0])

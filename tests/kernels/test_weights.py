@@ -21,6 +21,8 @@ from lewa.kernels import (
 )
 from lewa.types import Cube, Indices, Matrix, Vector
 
+pytestmark = pytest.mark.compiled
+
 
 def shares(w: Weights) -> Vector:
     p = np.empty(w.log.size)

@@ -27,6 +27,8 @@ from lewa.lab.schedule import Job, Progress, Work
 from lewa.lab.storage import Journal, versions
 from lewa.lab.study import Study, expand, parse
 
+pytestmark = pytest.mark.slow
+
 # Games that spawned workers can import: each run notes that it began, some wait while a file is there, some die.
 WORLDS = """
 import os

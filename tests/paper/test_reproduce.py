@@ -21,10 +21,12 @@ from lewa.paper.verdicts import VerdictLine, verdict
 from lewa.report.paper_tables import verdict_table
 from lewa.theory.guarantees import PATHWISE, PROBABLE
 
+pytestmark = [pytest.mark.slow, pytest.mark.falsify]
+
 ROOT = Path(__file__).parent.parent.parent
 Whole: TypeAlias = tuple[Path, list[VerdictLine]]  # a folder, and what was decided from it
 SHORT = 260  # rounds: every study is run, none takes long
-# A league of everybody in every game is what tests/test_matrix.py plays; here a small one is enough.
+# A league of everybody in every game is what tests/simulate/test_matrix.py plays; here a small one is enough.
 PLAYERS, WORLDS = ("ewa", "lewa", "bandit-lewa"), ("bernoulli", "ads")
 # These take some seconds together; all of them take minutes, so the other rows of the tables are not measured again here.
 CHEAP = ("tight", "ewa", "theorem-3", *["gated-penalty"] * ("LEWA_HUNT" in os.environ))

@@ -12,7 +12,7 @@ from tests.report.folders import SMALL, only_svg, study
 
 from lewa.report.study_report import write_report
 
-pytestmark = needed
+pytestmark = [needed, pytest.mark.slow, pytest.mark.falsify]
 HUNT = "LEWA_HUNT" in os.environ  # `make falsify` looks at the figures of both games, and at every width
 # One game is enough otherwise: the reproduction shows the other one.
 GAMES = SMALL if HUNT else SMALL.replace('[[games]]\nname = "bernoulli"\nfloor = 0.6\n', "")

@@ -27,6 +27,8 @@ from lewa.report.page import markup
 from lewa.report.panels import NEAR, Curve, Curves, Level
 from lewa.report.study_report import write_report
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("svg", "png", "pdf")
 FIGURES = ("rounds", "differences", "growth", "inside")
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<!doctype html>"}

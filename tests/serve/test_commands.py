@@ -8,7 +8,7 @@ import pytest
 from tests.serve.inside import Command, service
 from tests.serve.running import SETUP
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow"), pytest.mark.slow]
 
 
 def test_keys_agents_and_journals(tmp_path: Path, lewa: Command) -> None:

@@ -19,7 +19,7 @@ from lewa.serve.store import StoreError, open_store
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow"), pytest.mark.slow]
 AGENT = "/v1/agents/router"
 SMALL = {**SETUP, "answers": {"max_open": 1}}
 

@@ -13,7 +13,7 @@ from lewa.serve.archive import verify
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow"), pytest.mark.slow]
 REQUESTS = int(os.environ.get("LEWA_FUZZ", "300"))
 ATOMS: list[Any] = [
     *(None, True, False, 0, 1, -1, 0.5, 1e308, -1e308, 1e-320, 2**53, 2**63, 2**64, 10**400, "", "a", "router", "small"),

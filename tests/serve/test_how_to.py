@@ -14,6 +14,8 @@ from tests import forks
 from tests.serve.postgres import Cluster
 from tests.serve.running import long
 
+pytestmark = pytest.mark.slow
+
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 
 

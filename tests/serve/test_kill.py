@@ -8,10 +8,14 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from lewa.serve.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
 from tests.serve.running import IDLE, SETUP, Server, Traffic, long, running
+
+pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("LEWA_KILLS", "0"))  # make kill sets 200; on PostgreSQL a quarter of it
 LEAST, MOST = 20, 200  # decisions between two kills

@@ -12,7 +12,7 @@ from lewa.serve.demo import SETUP
 from tests.browser import look, needed
 from tests.serve.running import Server, running
 
-pytestmark = needed
+pytestmark = [needed, pytest.mark.slow]
 
 
 def traffic(server: Server, count: int) -> None:

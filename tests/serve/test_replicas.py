@@ -20,6 +20,8 @@ from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
 from tests.serve.running import IDLE, SETUP, Server, Traffic, long, running
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 LEASE = 2.0
 LONGEST = 200.0  # seconds of traffic, which ends when a scene is over

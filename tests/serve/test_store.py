@@ -31,7 +31,7 @@ from tests import forks
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, running
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow"), pytest.mark.slow]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

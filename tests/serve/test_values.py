@@ -23,7 +23,6 @@ from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 from tests.serve.test_safety import AGENT, SAFE, change, decide, sound
 
-pytestmark = pytest.mark.plain
 DAY = 86_400_000_000  # microseconds
 
 

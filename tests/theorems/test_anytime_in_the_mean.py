@@ -8,6 +8,8 @@ from tests.theorems.instances import HUNT, regret_at_end, regret_at_marks, some
 
 import lewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.6, 0.9], [0.8, 0.7, 0.5]])
 FLOOR = (0.55, 0.5)
 

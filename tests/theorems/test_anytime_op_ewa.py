@@ -30,6 +30,8 @@ from lewa.learners import AnytimeOpEwa
 from lewa.theory.anytime import stitched_radii
 from lewa.types import Matrix, Vector
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 ANY = st.sampled_from(["", *VARYING])
 LEVEL = scales(-6, 3)
 EPSILON, SEEDS = 0.2, some(30)

@@ -12,6 +12,8 @@ from lewa.learners import BanditOpEwa
 from lewa.theory.guarantees import EXPECTED_INSIDE, PROBABLE
 from lewa.theory.setting import Setting
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 EPSILON, SEEDS = 0.2, some(40)
 WORLDS: dict[str, tuple[list[float], list[list[float]], tuple[float, ...]]] = {
     "one action is good": ([1.0] + [0.0] * 9, [[0.0] * 9 + [1.0]], (1.0,)),

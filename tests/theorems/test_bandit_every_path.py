@@ -2,6 +2,7 @@
 multipliers' range and certificates. docs/theory_bandit.md, (1)."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theorems.instances import VARYING, Instance, Run, instances, law, never_above, rounds, run, scales, squares
@@ -9,6 +10,8 @@ from tests.theorems.instances import VARYING, Instance, Run, instances, law, nev
 import lewa
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
 from lewa.types import Cube, Matrix, Vector
+
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
 ANY = st.sampled_from(["", *VARYING])
 

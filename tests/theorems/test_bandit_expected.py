@@ -13,6 +13,8 @@ from lewa.games import Bernoulli, Counterexample, SlowBurn, Table
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
 from lewa.measures.rate_fit import fit_rate
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
 
 

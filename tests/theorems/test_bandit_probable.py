@@ -14,6 +14,8 @@ from lewa.games import Bernoulli
 from lewa.learners import LewaIx, LewaUcb
 from lewa.types import Matrix
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 EPSILON = 0.2
 NOISY = Bernoulli([0.5, 0.5, 0.5], [[0.2, 0.5, 0.9]])
 

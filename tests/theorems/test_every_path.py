@@ -1,6 +1,7 @@
 """LEWA's bounds that hold on every path: no expectation, no luck, rewards free to react to the play."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theorems.instances import (
@@ -24,6 +25,8 @@ from tests.theorems.instances import (
 
 import lewa
 from lewa.learners import Lewa
+
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
 ONE, SEVERAL = st.just(1), st.integers(2, 3)
 ANY = st.sampled_from(["", *VARYING])

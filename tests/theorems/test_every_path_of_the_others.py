@@ -5,6 +5,7 @@ from math import e
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theorems.instances import (
@@ -27,6 +28,8 @@ from tests.theorems.instances import (
 import lewa
 from lewa.learners import BanditLewa, HpBanditLewa, HpLewa
 from lewa.types import Cube, Matrix, Vector
+
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
 ANY = st.sampled_from(["", *VARYING])
 SHARES = st.sampled_from([1.0, 0.5, 0.1])

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theorems.instances import (
@@ -31,6 +32,8 @@ from lewa.learners import AnytimeLewa, Lewa, make
 from lewa.learners.wrappers.doubling import Doubling
 from lewa.learners.wrappers.tightened import Tightened
 from lewa.types import Matrix, Vector
+
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
 ANY = st.sampled_from(["", *VARYING])
 

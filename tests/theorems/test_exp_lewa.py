@@ -29,6 +29,8 @@ import lewa
 from lewa.learners import ExpLewa
 from lewa.types import Matrix, Vector, Words
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 ANY = st.sampled_from(["", *VARYING])
 TIGHTNESS = st.sampled_from([0.9, 0.5]) | st.floats(0.01, 0.99)  # b C
 

@@ -10,6 +10,8 @@ import lewa
 from lewa.games import Bernoulli, Counterexample
 from lewa.learners import BanditLewa, Lewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 FOUR = Bernoulli([0.9, 0.6, 0.3, 0.1], [[0.1, 0.5, 0.9, 0.7], [0.9, 0.5, 0.2, 0.7]])
 GAMES = {
     "the dearer pays": (Bernoulli([0.9, 0.5], [[0.2, 0.8]]), 0.5),

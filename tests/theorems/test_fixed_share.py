@@ -36,6 +36,8 @@ import lewa
 from lewa.learners import FixedShareLewa, Lewa
 from lewa.types import Matrix, Vector, Words
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 ANY = st.sampled_from(["", *VARYING])
 ENOUGH = scales(-1.38, 4)  # delta >= m eta/8, and more
 SHARES = st.floats(-7, -0.02).map(lambda x: round(1 - 10**x, 12) if x > -0.1 else 10**x)

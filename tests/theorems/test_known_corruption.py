@@ -13,6 +13,8 @@ from lewa.learners import BanditOpEwa, OpEwa
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 K, T, C, EPSILON, SEEDS = 3, 500, 4.0, 0.2, some(20)
 TRUTH, REWARDS, FLOOR = np.array([0.2, 0.5, 0.8]), np.array([1.0, 0.6, 0.0]), 0.65
 

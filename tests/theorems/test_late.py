@@ -21,7 +21,7 @@ from lewa.theory import delayed
 from lewa.theory.setting import Delays, Start
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain  # some hundred rounds each, in whatever order
+pytestmark = pytest.mark.falsify
 
 
 class Late(NamedTuple):

@@ -18,7 +18,7 @@ from lewa.theory import delayed
 from lewa.theory.setting import Delays
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 def prices_and_partners(x: Late, path: Path) -> tuple[Vector, Vector]:

@@ -19,7 +19,7 @@ from lewa.theory.delayed import no_later
 from lewa.theory.delayed_dual import eager_steps
 from lewa.theory.setting import Delays
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 KINDS = (LateLewaIx, LateLossBanditLewa)
 
 

@@ -17,7 +17,7 @@ from lewa.theory import delayed, delayed_probable
 from lewa.theory.setting import Delays, Start
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 class Run:

@@ -20,7 +20,7 @@ from lewa.theory.delayed_dual import late_steps
 from lewa.theory.setting import Delays
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 class World(NamedTuple):

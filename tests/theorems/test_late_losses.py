@@ -22,7 +22,7 @@ from lewa.theory.delayed_dual import late_steps
 from lewa.theory.setting import Delays
 from lewa.types import Matrix
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 @law

@@ -13,6 +13,8 @@ from lewa import functional
 from lewa.games import Contextual
 from lewa.learners import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 K, P, T, FLOOR = 3, 2, 12, (0.6, 0.3)
 LEARNERS: dict[str, Exp4Lewa | AnytimeExp4Lewa] = {
     "exp4-lewa": Exp4Lewa.tuned(K, T, FLOOR, policies=P),

@@ -10,6 +10,8 @@ import lewa
 from lewa import functional
 from lewa.kernels import measure_unit, pace
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 
 @pytest.mark.plain
 @settings(max_examples=200 if HUNT else 60, deadline=None)

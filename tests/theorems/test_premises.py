@@ -8,6 +8,8 @@ import pytest
 import lewa
 from lewa.theory.guarantees import EVERY_ROUND
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 T, FLOOR = 3000, 0.5
 REWARDS = np.tile([[0.0, 1.0]], (T, 1))
 # Action 0 meets the floor in every round, and no floor above it; action 1 pays. The constraints vary.

@@ -16,7 +16,7 @@ from lewa.feedback import Bandit
 from lewa.learners import LateBanditLewa
 from lewa.types import Matrix, Vector
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.falsify
 
 
 def rounds(learner: LateBanditLewa, rewards: Matrix, kept: Matrix, draws: list[int]) -> tuple[Vector, int, Session, float]:

@@ -11,6 +11,8 @@ import lewa
 from lewa.games import Bernoulli
 from lewa.learners import HpBanditLewa, HpLewa, Lewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 EPSILON = 0.2
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.theorems.instances import (
@@ -23,6 +24,8 @@ from tests.theorems.instances import (
 import lewa
 from lewa.learners import ExploreThenProject, OpEwa, SafeMixing
 from lewa.types import Matrix, Vector
+
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
 ANY = st.sampled_from(["", *VARYING])
 SHARE = st.just(0.0) | scales(-12, -1)

@@ -18,6 +18,8 @@ from lewa.learners import (
     SafeMixing,
 )
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 EPSILON, SEEDS = 0.2, some(30)
 FULL: dict[str, tuple[Any, dict[str, float]]] = {
     "optimistic": (OpEwa, {}),

@@ -11,6 +11,8 @@ from tests.theorems.instances import VARYING, Instance, few, instances, law, nev
 import lewa
 from lewa.learners import BanditLewa, Ewa, HpLewa, Lewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 ANY = st.sampled_from(["", *VARYING])
 
 

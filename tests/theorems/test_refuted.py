@@ -14,6 +14,8 @@ import lewa
 from lewa.games import Bernoulli, Counterexample
 from lewa.learners import BanditLewa, HpBanditLewa, PrintedHpBanditLewa
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 PrintedBanditLewa = SimpleNamespace(tuned=partial(BanditLewa.tuned, tuning="printed"))
 HORIZONS = (10**3, 10**4, 10**5)
 SEEDS = some(20)

@@ -19,6 +19,8 @@ from lewa.learners import AdaHedge, BanditEpochProject, Ewa, Exp3, Exp3P, Normal
 from lewa.theory.rivals import epochs, normal_rate
 from lewa.types import Matrix
 
+pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
+
 BLIND = instances(constraints=st.just(1), feasible=False)
 
 # On every path -----------------------------------------------------------------------------------------------------------

@@ -46,8 +46,7 @@ F = TypeVar("F")
 class CompiledLearner(NamedTuple):
     """The compiled functions of one class of learner; each is compiled when it is first called."""
 
-    run: Loop  # rounds in a row that are laid out
-    run_lazy: Loop  # the same for rounds that are drawn lazily
+    run: Loop  # rounds in a row
     play: PlayStep
     choose: ChooseStep
     charge: ChargeStep
@@ -81,15 +80,13 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         copy.__module__ = __name__
         copy.__qualname__ = f"{name}.{learner.__module__}.{learner.__qualname__}.{stamp[:16]}"
         # A single step keeps Python's lock: it is then atomic, and faster.
-        made = program(copy, keep=stamp != UNSAVED, alone=name in ("run", "run_lazy"))
+        made = program(copy, keep=stamp != UNSAVED, alone=name == "run")
         return cast(F, explained(made, learner))
 
-    loop = LOOPS[feedback](form)
     draw = choose_step if feedback is FeedbackKind.BANDIT else choose_from_play_step
     draw_many = draw_many_step if feedback is FeedbackKind.BANDIT else draw_many_from_play_step
     return CompiledLearner(
-        run=named("run", loop),
-        run_lazy=named("run_lazy", loop),
+        run=named("run", LOOPS[feedback](form)),
         play=named("play", play_step(form)),
         choose=named("choose", draw(form)),
         charge=named("charge", charge_step(form)),

@@ -13,7 +13,7 @@ that the play is compiled once.
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Rounds
 from lewa.engine.outcomes import (
     add_multiplier,
     add_observed_shortfall,
@@ -34,7 +34,7 @@ from lewa.kernels.roles import CHARGED, FEATURES, MULTIPLIER, Role, field_with
 from lewa.learners.base import Learner
 from lewa.types import Vector
 
-Loop: TypeAlias = Callable[[Vector, Block | Lazy, Window, Record], None]
+Loop: TypeAlias = Callable[[Vector, Rounds, Window, Record], None]
 
 
 def _places(learner: type[Learner], *wanted: Role) -> list[int]:
@@ -49,7 +49,7 @@ def full_loop(learner: type[Learner]) -> Loop:
     features, multiplier, charges = _places(learner, FEATURES, MULTIPLIER, CHARGED)
     contextual, priced, charging = features >= 0, multiplier >= 0, charges >= 0
 
-    def run(memory: Vector, nature: Block, window: Window, record: Record) -> None:
+    def run(memory: Vector, nature: Rounds, window: Window, record: Record) -> None:
         sums, history, p, met = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         charged = s[charges] if charging else p[:0]
@@ -74,7 +74,7 @@ def full_loop(learner: type[Learner]) -> Loop:
                 write_action(history, t, pick(p, uniform(window.dice[0], window.start + t)))
                 write_play(history, t, p)
 
-    return run  # type: ignore[return-value]
+    return run
 
 
 def bandit_loop(learner: type[Learner]) -> Loop:
@@ -82,7 +82,7 @@ def bandit_loop(learner: type[Learner]) -> Loop:
     features, multiplier = _places(learner, FEATURES, MULTIPLIER)
     contextual, priced = features >= 0, multiplier >= 0
 
-    def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
+    def run(memory: Vector, nature: Rounds, window: Window, record: Record) -> None:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         nothing = p[:0]
@@ -112,7 +112,7 @@ def dense_loop(learner: type[Learner]) -> Loop:
     features, multiplier, charges = _places(learner, FEATURES, MULTIPLIER, CHARGED)
     contextual, priced, charging = features >= 0, multiplier >= 0, charges >= 0
 
-    def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
+    def run(memory: Vector, nature: Rounds, window: Window, record: Record) -> None:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         charged = s[charges] if charging else p[:0]

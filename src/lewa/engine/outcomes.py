@@ -1,11 +1,9 @@
 """The parts of a round that loops share: the outcomes, the sums and the history."""
 
-from numba.extending import overload
-
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Rounds
 from lewa.engine.records import RoundHistory, RunningSums
 from lewa.kernels import means, place, positive, uniform
-from lewa.kernels.jit import INLINE, rule
+from lewa.kernels.jit import rule
 from lewa.types import Matrix, Vector
 
 
@@ -63,58 +61,28 @@ def write_play(history: RoundHistory, t: int, p: Vector) -> None:
         history.plays[t, i] = p[i]
 
 
-# What depends on a type: plain Python decides by the object, compiled code when it is compiled ---------------------------
-
-
-def see_context(features: Vector, nature: Block | Lazy, t: int) -> None:
+@rule
+def see_context(features: Vector, nature: Rounds, t: int) -> None:
     """Show a learner that looks at features those of round t, if the game has some."""
-    if isinstance(nature, Block):
-        _see_context(features, nature, t)
-
-
-def _see_context(features: Vector, nature: Block, t: int) -> None:
     if nature.contexts.shape[1] > 0:
         for i in range(features.size):
             features[i] = nature.contexts[t, i]
 
 
-def _see_nothing(features: object, nature: Block | Lazy, t: int) -> None:
-    pass
-
-
-def reveal(nature: Block | Lazy, t: int, i: int, c: Vector) -> float:
+@rule
+def reveal(nature: Rounds, t: int, i: int, c: Vector) -> float:
     """Return the reward of action i in round t of the block; its constraints go into c."""
-    return _read(nature, t, i, c) if isinstance(nature, Block) else _draw(nature, t, i, c)
-
-
-def _read(nature: Block, t: int, i: int, c: Vector) -> float:
+    if nature.key.size == 0:
+        for j in range(c.size):
+            c[j] = nature.constraints[t, j, i]
+        return float(nature.rewards[t, i])
+    n = place(nature.start[0] + t, i, nature.rewards.shape[1], c.size)
     for j in range(c.size):
-        c[j] = nature.constraints[t, j, i]
-    return float(nature.rewards[t, i])
+        c[j] = 1.0 if uniform(nature.key[0], n + 1 + j) < nature.constraints[0, j, i] else 0.0
+    return 1.0 if uniform(nature.key[0], n) < nature.rewards[0, i] else 0.0
 
 
-def _draw(nature: Lazy, t: int, i: int, c: Vector) -> float:
-    n = place(nature.start[0] + t, i, nature.rewards.size, c.size)
-    for j in range(c.size):
-        c[j] = 1.0 if uniform(nature.key[0], n + 1 + j) < nature.constraints[j, i] else 0.0
-    return 1.0 if uniform(nature.key[0], n) < nature.rewards[i] else 0.0
-
-
-def met_by_play(nature: Block | Lazy, t: int, p: Vector, c: Vector) -> None:
+@rule
+def met_by_play(nature: Rounds, t: int, p: Vector, c: Vector) -> None:
     """c <- p . c_t: the constraints of the whole play, by which a bandit is measured although it does not see them."""
-    means(p, nature.constraints[t] if isinstance(nature, Block) else nature.constraints, c)
-
-
-overload(met_by_play, jit_options=INLINE, strict=False)(
-    lambda nature, t, p, c: (
-        (lambda nature, t, p, c: means(p, nature.constraints[t], c))
-        if nature.instance_class is Block
-        else (lambda nature, t, p, c: means(p, nature.constraints, c))
-    )
-)
-overload(see_context, jit_options=INLINE, strict=False)(
-    lambda features, nature, t: _see_context if nature.instance_class is Block else _see_nothing
-)
-overload(reveal, jit_options=INLINE, strict=False)(
-    lambda nature, t, i, c: _read if nature.instance_class is Block else _draw
-)
+    means(p, nature.constraints[t if nature.key.size == 0 else 0], c)

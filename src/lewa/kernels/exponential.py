@@ -13,7 +13,7 @@ LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 
 def plain_exp(x: float) -> float:
-    """Return `exp`, bit for bit, in half the time that plain Python takes for it."""
+    """Return `exp`, bit for bit, in half the time that Python takes for it: also for learners that are not compiled."""
     x = float(x)  # Python is faster with its own numbers than with NumPy's
     if not LOWEST <= x <= HIGHEST:
         if x != x:

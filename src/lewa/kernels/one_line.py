@@ -1,11 +1,10 @@
 """The tilt of a KL projection for one line; kernels/tilting.py says what it is."""
 
-from functools import reduce
 from math import inf, log, sqrt
-from operator import add
 
+from lewa.kernels.algebra import total
 from lewa.kernels.exponential import exp
-from lewa.kernels.jit import exact, or_plain, routine, rule
+from lewa.kernels.jit import exact, routine, rule
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
 from lewa.types import Vector
 
@@ -47,11 +46,9 @@ def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, floa
 @rule
 def _tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
     """v <- exp(exponent + theta d - anchor), and their sum."""
-    z = 0.0
     for i in range(c.size):
         value[i] = exp(tilt_exponent(exponent[i], theta, c[i] - least) - anchor)
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule
@@ -94,41 +91,6 @@ def _middle(low: float, high: float) -> float:
     return sqrt(max(low, 1.0)) * sqrt(high) if high > 4 * max(low, 1.0) else low + (high - low) / 2
 
 
-def _plain_root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    xs, ds, vs = exponent.tolist(), (c - least).tolist(), value.tolist()
-    first, anchor, z = vs, float(head[ANCHOR]), float(head[SUM])
-    n, theta, left, below, above = -1, 0.0, 0.0, 0.0, inf
-    while (n := n + 1) < STEPS:
-        a = a1 = a2 = b = b1 = b2 = 0.0
-        for d, v in zip(ds, vs, strict=True):
-            if d > 0:
-                a, a1, a2 = a + (up := v * d), a1 + up * d, a2 + up * d * d
-            else:
-                b, b1, b2 = b + (down := v * -d), b1 + down * d, b2 + down * d * d
-        below, above = (below, theta) if a >= b else (theta, above)
-        if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * z):
-            break
-        step = _halley(a, a1, a2, b, b1, b2)
-        lost = not below < (theta := theta + step) < above
-        if theta < 1 and abs(step) < SHORT and not lost:
-            left = step
-            break
-        if lost or n >= FIRST:
-            above = float(_enough(exponent, c, least)) if above == inf else above
-            if above == HUGE:
-                theta = EMPTY
-                break
-            theta = _middle(below, above) if lost or n % 2 == 0 else theta
-        n, theta = (n, theta) if below < theta < above else (STEPS, above)
-        top = anchor if theta < 1 else max([x + theta * d for x, d in zip(xs, ds, strict=True)])
-        vs = [exp(x + theta * d - top) for x, d in zip(xs, ds, strict=True)]
-        z = reduce(add, vs)
-    if vs is not first:  # the weights are tilted: NumPy gets them once, which takes long
-        value[:], head[ANCHOR], head[SUM], head[FRESH] = vs, top, z, z
-    return theta, left
-
-
-@or_plain(_plain_root)
 @routine
 def root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
     """Return the least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most.

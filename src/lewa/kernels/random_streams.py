@@ -5,7 +5,6 @@ nature, whichever of its numbers the learner happens to look at, and results do 
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -44,15 +43,6 @@ def plain_uniform(key: np.uint64, n: int) -> float:
     return ((z ^ (z >> 31)) >> 11) * _UNIT
 
 
-def _uniforms(key: Words, places: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the numbers of the stream at these positions; in arrays NumPy's integers wrap around without a word."""
-    z = key[:1] + places * STRIDE
-    z = (z ^ (z >> S30)) * FIRST
-    z = (z ^ (z >> S27)) * SECOND
-    u: np.ndarray[Any, np.dtype[np.float64]] = ((z ^ (z >> S31)) >> S11).astype(np.float64) * _UNIT
-    return u
-
-
 @or_plain(plain_uniform)
 @rule
 def uniform(key: np.uint64, n: int) -> float:
@@ -89,12 +79,6 @@ def place(t: int, i: int, actions: int, constraints: int) -> int:
     return (t * actions + i) * (1 + constraints)
 
 
-def _plain_lots(key: Words, first: int, out: Vector) -> None:
-    """Write the same numbers in a few steps of NumPy."""
-    out[:] = _uniforms(key, np.arange(first, first + out.size, dtype=np.uint64))
-
-
-@or_plain(_plain_lots)
 @program
 def lots(key: Words, first: int, out: Vector) -> None:
     """Write the numbers of the stream from position `first` on: a block of a game's rounds, flat."""
@@ -102,17 +86,6 @@ def lots(key: Words, first: int, out: Vector) -> None:
         out[n] = uniform(key[0], first + n)
 
 
-def _plain_toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
-    """Toss the same coins in a few steps of NumPy."""
-    m, K = q.shape
-    n = rewards.shape[0]
-    first = place(start, 0, K, m)
-    u = _uniforms(key, np.arange(first, first + n * K * (1 + m), dtype=np.uint64)).reshape(n, K, 1 + m)
-    rewards[:] = u[:, :, 0] < p
-    constraints[:] = u[:, :, 1:].transpose(0, 2, 1) < q
-
-
-@or_plain(_plain_toss)
 @program
 def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
     """Coins for a block of rounds from `start` on: rewards with means p, constraints with means q."""

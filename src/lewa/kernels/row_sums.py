@@ -1,6 +1,6 @@
 """The sums of rounds that are laid out."""
 
-from lewa.kernels.jit import exact, or_plain, program
+from lewa.kernels.jit import exact, program
 from lewa.types import Matrix, Vector
 
 
@@ -10,12 +10,6 @@ def _add_row(row: Vector, sums: Vector) -> None:
         sums[i] += row[i]
 
 
-def _plain_sum_rows(rows: Matrix, sums: Vector) -> None:
-    """sums_i <- sum_t rows_ti"""
-    rows.sum(axis=0, out=sums)
-
-
-@or_plain(_plain_sum_rows)
 @program
 def sum_rows(rows: Matrix, sums: Vector) -> None:
     """sums_i <- sum_t rows_ti, in the order of t: the same bits as NumPy's for two columns or more"""

@@ -17,15 +17,14 @@ within COARSE. Where logarithms of weights are beyond 1e8, so that their last di
 its line by as much.
 """
 
-from functools import reduce
 from math import inf, log, sqrt
-from operator import add, mul
 from typing import NamedTuple
 
 import numpy as np
 
+from lewa.kernels.algebra import total
 from lewa.kernels.exponential import exp
-from lewa.kernels.jit import or_plain, routine, rule
+from lewa.kernels.jit import routine, rule
 from lewa.kernels.one_line import COARSE, EMPTY, EXACT, NEAR, root, tilt_exponent
 from lewa.kernels.records import comparable
 from lewa.kernels.roles import Prices, Scratch
@@ -73,28 +72,6 @@ def rest(tilt: Tilt) -> tuple[float, float]:
 # does not help either, as lines may be copies of each other, the method is damped: in the end it goes straight downhill.
 
 
-def _plain_look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
-    m, floors, x = least.size, least.tolist(), w.log.tolist()
-    near = [[y - (floor - NEAR) for y in row] for row, floor in zip(c.tolist(), floors, strict=True)]
-    for theta, row in zip(tilt.theta.tolist(), near, strict=True):
-        x = [y + theta * d for y, d in zip(x, row, strict=True)]
-    top = max(x)
-    v = [exp(y - top) for y in x]
-    z = reduce(add, v)
-    tilt.actions[0], w.value[:] = x, v
-    w.head[SUM], w.head[ANCHOR], w.head[FRESH] = z, top, z
-    centred = []
-    for j in range(m):
-        above = reduce(add, map(mul, v, near[j]), 0.0) / z
-        tilt.lines[ABOVE, j] = above
-        centred.append([y - floors[j] - above for y in c[j].tolist()])
-        weighted = list(map(mul, v, centred[j]))
-        for k in range(j + 1):
-            tilt.lines[SPREAD + j, k] = reduce(add, map(mul, weighted, centred[k]), 0.0) / z
-    return top + log(z)
-
-
-@or_plain(_plain_look)
 @routine
 def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     """F at this tilt; the tilted weights, p.c - least and the covariances are left in their places."""
@@ -104,12 +81,12 @@ def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     for j in range(m):
         for i in range(x.size):
             x[i] = tilt_exponent(x[i], tilt.theta[j], c[j, i] - (least[j] - NEAR))
-    top, z = -inf, 0.0
+    top = -inf
     for i in range(x.size):
         top = max(top, x[i])
     for i in range(x.size):
         v[i] = exp(x[i] - top)
-        z += v[i]
+    z = total(v)
     w.head[SUM], w.head[ANCHOR], w.head[FRESH] = z, top, z
     for j in range(m):
         y = 0.0

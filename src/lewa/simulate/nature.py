@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Block, Rounds
 from lewa.engine.session import Session
 from lewa.feedback import FeedbackKind
 from lewa.game import Game
@@ -24,7 +24,7 @@ class Nature(Protocol):
     key: Words  # (1,)  the key of the stream of the seed's rounds
     most: int  # the most rounds per request
 
-    def rounds(self, start: int, stop: int) -> Block | Lazy:
+    def rounds(self, start: int, stop: int) -> Rounds:
         """Return rounds start .. stop - 1."""
 
 
@@ -43,12 +43,13 @@ class LazyNature:
 
     def __init__(self, game: Game, key: Words, means: tuple[Vector, Matrix], most: int) -> None:
         self.game, self.key, self.most = game, key, most
-        self._lazy = Lazy(*means, key, np.zeros(1, dtype=np.int64))
+        rewards, constraints = means
+        self._coins = Rounds(rewards[np.newaxis], constraints[np.newaxis], key=key, start=np.zeros(1, dtype=np.int64))
 
-    def rounds(self, start: int, stop: int) -> Lazy:
+    def rounds(self, start: int, stop: int) -> Rounds:
         """Return the means, and the index of the first round."""
-        self._lazy.start[0] = start
-        return self._lazy
+        self._coins.start[0] = start
+        return self._coins
 
 
 class BlockNature:
@@ -59,12 +60,12 @@ class BlockNature:
         self.most = max(1, BLOCK // (game.actions * (1 + game.constraints)))
         self._trusted = is_ours(game)
 
-    def rounds(self, start: int, stop: int) -> Block:
+    def rounds(self, start: int, stop: int) -> Rounds:
         """Return the rounds in the layout of the loops; check them first if the game is the user's."""
         block = self.game.block(self.key, start, stop)
         if not self._trusted:
             self._check(block, start, stop)
-        return Block(*(plain(array) for array in block))
+        return Rounds(*(plain(array) for array in block))
 
     def _check(self, block: Block, start: int, stop: int) -> None:
         n, m, K = stop - start, self.game.constraints, self.game.actions
@@ -86,7 +87,7 @@ class ReactingNature:
         self.ahead: Vector | None = None  # where a compiled loop writes the play of the next round
         self._trusted = is_ours(game)
 
-    def rounds(self, start: int, stop: int) -> Block:
+    def rounds(self, start: int, stop: int) -> Rounds:
         """Return the one round, `start`."""
         K, m = self.game.actions, self.game.constraints
         rewards, constraints = self.game.reveal(start, self._play(start), self.key)
@@ -98,7 +99,7 @@ class ReactingNature:
         r, c = r[np.newaxis], c.reshape(1, m, K)
         if not self._trusted:
             r, c = in_unit("rewards", r, first=start), in_unit("constraints", c, first=start)
-        return Block(plain(r), plain(c))
+        return Rounds(plain(r), plain(c))
 
     def _play(self, t: int) -> Vector:
         """Return the play that the action of round t is drawn from: over the actions that are there."""

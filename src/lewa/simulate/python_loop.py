@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lewa.blocks import Block, Lazy
+from lewa.blocks import Rounds
 from lewa.engine.records import Record, RoundHistory, RunningSums, Window, new_history
 from lewa.engine.session import Choice, Session
 from lewa.feedback import Bandit, FeedbackKind, Full
@@ -18,9 +18,8 @@ class PythonLoop:
         self.waiting: dict[int, list[tuple[Full | Bandit, Choice]]] = {}  # by the round after which it is learned
         self.answers = np.zeros(session.actions)  # of each action
 
-    def __call__(self, memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
+    def __call__(self, memory: Vector, nature: Rounds, window: Window, record: Record) -> None:
         """Play rounds in a row."""
-        assert isinstance(nature, Block)
         session, start, stop = self.session, window.start, window.start + window.rounds
         arrives = self.game.arrives(self.key, start, stop).tolist()
         masks = self.game.available(self.key, start, stop) if self.game.missing_actions else None
@@ -48,7 +47,7 @@ class PythonLoop:
             session.steps.play(memory, record.play)
 
 
-def add_up(session: Session, nature: Block, record: Record, history: RoundHistory) -> None:
+def add_up(session: Session, nature: Rounds, record: Record, history: RoundHistory) -> None:
     """Add the rounds to the sums of the record.
 
     Parameters

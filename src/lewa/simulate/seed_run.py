@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lewa.blocks import Block
+from lewa.blocks import Rounds
 from lewa.engine.loops import Loop
 from lewa.engine.records import Record, RoundHistory, Window, new_record
 from lewa.engine.session import Session
@@ -70,7 +70,7 @@ class Recorder:
         history = self.record.history
         return self.record._replace(history=history.part(start, stop)) if self.every_round else self.record
 
-    def add(self, mark: int, block: Block) -> None:
+    def add(self, mark: int, block: Rounds) -> None:
         """Add up the rounds of a block."""
         if self.rewards is not None and self.constraints is not None:
             self.rewards[mark] += sum_rounds(block.rewards)
@@ -139,7 +139,7 @@ def run_seed(
                 return None
             stop = min(start + nature.most, end)
             rounds = nature.rounds(start, stop)
-            if isinstance(rounds, Block):
+            if rounds.key.size == 0:
                 recorder.add(mark, rounds)
             window = Window(start, stop - start, dice, int(reacts or stop == end))
             loop(session.memory, rounds, window, recorder.part(start, stop))
@@ -162,13 +162,13 @@ def sum_rounds(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
     return sums.reshape(shape)
 
 
-def no_rounds(game: Game) -> Block:
+def no_rounds(game: Game) -> Rounds:
     """Return a block of the game without rounds."""
-    return Block(np.zeros((0, game.actions)), np.zeros((0, game.constraints, game.actions)))
+    return Rounds(np.zeros((0, game.actions)), np.zeros((0, game.constraints, game.actions)))
 
 
 def _loop(session: Session, nature: Nature) -> Loop:
     """Return the compiled loop of the learner, or the one in Python: late feedback, missing actions, a rule in Python."""
     if nature.game.late_feedback or nature.game.missing_actions or not session.learner.compiled:
         return PythonLoop(session, nature.game, nature.key)
-    return session.steps.run_lazy if isinstance(nature, LazyNature) else session.steps.run
+    return session.steps.run

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.kernels.algebra import positive
+from lewa.kernels.algebra import positive, total
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
 from lewa.kernels.records import comparable
@@ -44,17 +44,14 @@ def adahedge_weights(actions: int) -> AdaHedgeWeights:
 @rule
 def _weigh(behind: Vector, value: Vector, gap: float) -> float:
     """value <- exp(-eta behind), eta = ln K/gap, and their sum; without a gap the leaders alone count."""
-    z = 0.0
     if gap > 0:
         eta = min(log(behind.size) / gap, STEEPEST)
         for i in range(behind.size):
             value[i] = exp(-eta * behind[i])
-            z += value[i]
     else:
         for i in range(behind.size):
             value[i] = 1.0 if behind[i] == 0 else 0.0
-            z += value[i]
-    return z
+    return total(value)
 
 
 @rule

@@ -48,20 +48,16 @@ def priced_gains(r: Vector, lam: Vector, c: Matrix, gain: Vector) -> float:
 
 @rule
 def _sweep(value: Vector, rest: float, least: float, eta: float, gain: Vector, top: float) -> float:
-    z = 0.0
     for i in range(value.size):
         value[i] = (rest * value[i] + least) * exp(eta * (gain[i] - top))
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule
 def _sweep_priced(value: Vector, rest: float, least: float, eta: float, r: Vector, lam: float, c: Vector) -> float:
-    z = 0.0
     for i in range(value.size):
         value[i] = (rest * value[i] + least) * exp(eta * (r[i] + lam * c[i]))
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule

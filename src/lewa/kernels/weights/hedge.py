@@ -50,36 +50,31 @@ def ones(actions: int, drawn: bool = False) -> Weights:
     return weights
 
 
-# Each of these passes sums as it goes. The sums may be reassociated, the exponentials in between (`exact`) may not.
+# Values are summed after the pass that makes them: in a loop with a sum the compiler works on several vectors at once, which
+# is slower for few actions. The sums may be reassociated, the exponentials (`exact`) may not.
 
 
 @rule
 def _exponentiate(log: Vector, value: Vector, anchor: float) -> float:
-    z = 0.0
     for i in range(log.size):
         value[i] = exp(log[i] - anchor)
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule
 def _sweep(log: Vector, value: Vector, anchor: float, eta: float, r: Vector) -> float:
-    z = 0.0
     for i in range(log.size):
         log[i] += eta * r[i]
         value[i] = exp(log[i] - anchor)
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule
 def _sweep_priced(log: Vector, value: Vector, anchor: float, eta: float, r: Vector, lam: float, c: Vector) -> float:
-    z = 0.0
     for i in range(log.size):
         log[i] += eta * (r[i] + lam * c[i])
         value[i] = exp(log[i] - anchor)
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lewa.kernels.algebra import total
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
 from lewa.kernels.records import comparable
@@ -31,21 +32,17 @@ def lazy_weights(actions: int) -> LazyWeights:
 
 @rule
 def _weigh(gain: Vector, value: Vector, eta: float) -> float:
-    z = 0.0
     for i in range(gain.size):
         value[i] = exp(eta * gain[i])
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule
 def _sweep_priced(gain: Vector, value: Vector, eta: float, r: Vector, lam: float, c: Vector) -> float:
-    z = 0.0
     for i in range(gain.size):
         gain[i] += r[i] + lam * c[i]
         value[i] = exp(eta * gain[i])
-        z += value[i]
-    return z
+    return total(value)
 
 
 @rule
