@@ -496,8 +496,8 @@ def test_a_delay_and_an_epsilon_that_are_foreseen_have_a_bound_with_high_probabi
         (statement,) = probable_statements(tuned, K, T, late, epsilon)
         bound = delayed.full_information(tuned, K, T, late, share)
         assert statement.regret == pytest.approx(bound.B + noise / (2 * tuned.eta * s))  # theta = 2 eta s
-        assert statement.regret < 0.012 * T
-        assert statement.violation[0] < 0.17 * T
+        assert (statement.regret or T) < 0.012 * T
+        assert (statement.violation or (T,))[0] < 0.17 * T
         (none,) = probable_statements(kind.tuned(K, T, FLOOR, delay=d), K, T, late, epsilon)
         assert none.regret is None  # no room for the noise
         for chosen in ({"delay": d}, {"epsilon": epsilon}):

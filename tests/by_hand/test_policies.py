@@ -129,8 +129,8 @@ def test_the_anytime_bound_is_that_of_the_proof() -> None:
 @pytest.mark.parametrize("setting", [{}, {"adversary": "adaptive"}, {"constraints": "arbitrary"}, {"epsilon": 0.05}])
 def test_full_information_has_the_bounds_of_lewa_with_n_for_k(setting: dict[str, str | float]) -> None:
     epsilon = setting.get("epsilon")
-    ours = LewaPolicies.tuned(3, T, 0.6, epsilon=epsilon, policies=97)  # type: ignore[arg-type]
-    theirs = Lewa.tuned(100, T, 0.6, epsilon=epsilon)  # type: ignore[arg-type]
+    ours = LewaPolicies.tuned(3, T, 0.6, epsilon=epsilon, policies=97)
+    theirs = Lewa.tuned(100, T, 0.6, epsilon=epsilon)
     mine, other = lewa.guarantee(ours, 3, T, **setting), lewa.guarantee(theirs, 100, T, **setting)
     assert (mine.regret, mine.violation, mine.kind) == (other.regret, other.violation, other.kind)
     assert ("the comparator is fixed in advance" in mine.assumptions) == (setting == {})

@@ -134,6 +134,8 @@ def test_the_bounds_have_the_errors_of_the_reserves_in_the_place_of_the_whole_ra
     assert steps.lost_violation == (0.9, 0.6)
     (statement, *_), (other, *_) = (late_statements(learner, K, T, late) for learner in (eager, plain))
     Gam = 1 + 0.5 * delta * mu * 2 * d
+    assert other.regret is not None
+    assert statement.regret is not None
     assert other.regret - statement.regret == pytest.approx(2 * mu * Gam**2 * (T / 2 + d * T) - cost)
     assert statement.regret < other.regret
     assert no_later(late) in statement.assumptions

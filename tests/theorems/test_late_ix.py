@@ -15,6 +15,7 @@ from tests.theorems.instances import HUNT, few, law
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateLewaIx, LateLossBanditLewa
+from lewa.learners.variants.late_loss_lewa import LateHorizon
 from lewa.theory import delayed_ix
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.setting import Delays
@@ -34,7 +35,7 @@ class World(NamedTuple):
     draws: str  # what holds on every path holds for any draws
     pays: str
     loses: int = 0  # one of so many decisions is never answered; 0: none
-    kind: type[LateLossBanditLewa] = LateLewaIx
+    kind: type[LateHorizon] = LateLewaIx
     reserves: tuple[tuple[float, ...], ...] = ()  # for each constraint and action
     error: float = 1.0  # the most by which a constraint differs from its reserve
 
