@@ -122,6 +122,33 @@ def _shapes(rows: int) -> World:
     )
 
 
+def _jumps(rows: int) -> World:
+    """Return six actions with a price each, which is up to twenty times as high in 3 % of the rows."""
+    rng, K = np.random.default_rng(108), 6
+    costs = np.geomspace(0.5, 3, K) * np.where(rng.random((ROWS, K)) < 0.03, 20 * rng.random((ROWS, K)), 1)
+    return World(
+        "prices with jumps", _draws(rng, np.linspace(0.4, 0.9, K)), costs[:, :, np.newaxis], (1.3,), np.full(K, 1 / K), rows
+    )
+
+
+def _levels(rows: int) -> World:
+    """Return eight actions whose costs have three levels, the highest of them rare."""
+    rng, K = np.random.default_rng(109), 8
+    costs = rng.choice([1.0, 2.0, 60.0], p=[0.7, 0.285, 0.015], size=(ROWS, K)) * np.geomspace(0.3, 2, K)
+    return World(
+        "levels, one rare", _draws(rng, np.linspace(0.4, 0.9, K)), costs[:, :, np.newaxis], (1.5,), np.full(K, 1 / K), rows
+    )
+
+
+def _free(rows: int) -> World:
+    """Return eight actions that mostly cost nothing."""
+    rng, K = np.random.default_rng(110), 8
+    costs = _lognormal(rng, (ROWS, K), 1.5) * _draws(rng, np.linspace(0.05, 0.5, K))
+    return World(
+        "mostly free", _draws(rng, np.linspace(0.4, 0.9, K)), costs[:, :, np.newaxis], (0.25,), np.full(K, 1 / K), rows
+    )
+
+
 def worlds() -> list[World]:
     """Return the settings."""
     return [
@@ -136,6 +163,9 @@ def worlds() -> list[World]:
         _solvers(600),
         _bills(500),
         _shapes(1200),
+        _jumps(900),
+        _levels(800),
+        _free(1200),
     ]
 
 

@@ -291,6 +291,47 @@ def test_safe_rounds_leave_the_bound_on_every_path_without_a_late_answer() -> No
     assert status.guarantee.regret == pytest.approx(bounds[0] + status.governor.safe)
 
 
+LATE_VALUES: dict[str, Callable[[Agent, list[Any]], object]] = {
+    IN_RANGE: lambda agent, made: agent.update(made[0], reward=[0.5, 0.5], x=[0.7, 1.5]),
+    assumptions.REPORTED: lambda agent, made: agent.close(made[0]),
+}
+
+
+@pytest.mark.parametrize("sentence", LATE_VALUES)
+def test_a_value_that_comes_after_a_change_ends_the_bound_of_the_segment_of_its_decision(sentence: str) -> None:
+    agent = Agent(["a", "b"], [at_least("x", 0.5)], learner="late-lewa", feedback="full", horizon=10**6, seed=1)
+    for _ in range(2000):
+        answer(agent)
+    made = [agent.pull(), agent.pull()]
+    agent.set_limit("x", 0.4)
+    agent.update(made[1], reward=[0.5, 0.5], x=[0.7, 0.7])
+    assert agent.status().segments[0].statement.regret is not None
+    LATE_VALUES[sentence](agent, made)
+    segments = agent.status().segments
+    assert f"the theorem assumes that {sentence}, but 1 " in segments[0].statement.reason
+    assert Agent.restore(agent.snapshot()).status().segments == segments
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_late_answer_of_a_cap_action_ends_the_bound_of_its_segment(many: bool) -> None:
+    settings = {"cap_action": 0, "cap_slack": 0.3}
+    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-bandit-lewa", settings=settings, seed=1)
+    for _ in range(3000):
+        decision = agent.pull()
+        agent.update(decision, reward=0.5, x=0.81 if decision.action == "s" else 0.6)
+    while (safe := agent.pull()).action != "s":
+        agent.update(safe, reward=0.5, x=0.6)
+    agent.set_limit("x", 0.4)
+    assert agent.status().segments[0].statement.regret is not None
+    values = {"reward": 0.5, "x": 0.6}
+    if many:
+        agent.update_many([(safe, values)])
+    else:
+        agent.update(safe, **values)
+    reason = agent.status().segments[0].statement.reason
+    assert "'s' exceeds every floor by 0.3 in every round, but 1 of its values did not" in reason
+
+
 # Decisions made elsewhere -------------------------------------------------------------------------------------------------
 
 

@@ -69,6 +69,45 @@ def test_what_is_constant_is_known_and_rates_have_their_exact_bound() -> None:
     assert [below, above] == pytest.approx([1 - np.exp(-3 / 7), 0])
 
 
+def bounds_of(seed: int, K: int, each: int, costs: Any) -> Any:
+    """Return upper bounds on each action's mean that hold together with 95 % confidence, from rows that `costs` draws."""
+    rng = np.random.default_rng([K, seed])
+    action, value = np.repeat(np.arange(K), each), costs(rng, (K, each))
+    all_of = Shapes(action, value.ravel(), np.ones(K * each), K, (0.0, 1e6), "at most")
+    means = value.mean(axis=1)
+    return [x + all_of.reach(one_action(a, x, each), np.log(K / 0.05))[1] for a, x in enumerate(means.tolist())]
+
+
+def test_rows_without_a_rare_event_are_no_evidence_that_there_is_none() -> None:
+    """Of 100 rows a fifth of the actions lack the event, which is a third of the mean."""
+
+    def costs(rng: np.random.Generator, size: tuple[int, int]) -> Any:
+        return rng.choice([1.0, 2.0, 60.0], p=[0.7, 0.285, 0.015], size=size)
+
+    missed = [min(bounds_of(seed, 8, 100, costs)) < 2.17 for seed in range(60)]
+    assert np.mean(missed) <= 0.15  # 0.05 and the noise
+
+
+def test_an_action_that_was_always_free_may_cost_something() -> None:
+    def costs(rng: np.random.Generator, size: tuple[int, int]) -> Any:
+        return rng.exponential(1, size) * (rng.random(size) < 0.1)
+
+    bounds = [bounds_of(seed, 20, 20, costs) for seed in range(30)]
+    assert np.mean([min(each) < 0.1 for each in bounds]) <= 0.15
+    assert np.median(bounds) < 3
+    free = shapes(np.arange(300) % 3, np.where(np.arange(300) % 3 == 0, 0.0, 1.0 + np.arange(300)))
+    assert free.reach(one_action(0, 0.0, 100), 3.0) == (0, 0)  # no other action is ever free
+
+
+def test_a_price_that_never_varied_stays_beside_prices_that_do() -> None:
+    action, value = rows(300)
+    value[action == 0] = 3.0
+    assert shapes(action, value).reach(one_action(0, 3.0, 100), 3.0) == (0, 0)
+    value = np.where(np.arange(300) % 40 == 1, 90.0 + np.arange(300), 3.0)
+    value[action == 0] = 3.0  # but if those mostly stay too, and jump at times, it may jump as well
+    assert shapes(action, value).reach(one_action(0, 3.0, 100), 3.0)[1] > 1
+
+
 # The frontier ------------------------------------------------------------------------------------------------------------
 
 

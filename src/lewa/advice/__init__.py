@@ -96,7 +96,10 @@ def advise(
     corruption: float | None = None,
     adversary: str = "oblivious",
 ) -> Advice:
-    """Return the learner with the smallest proved bound for these numbers.
+    """Return the learner with the smallest proved bound for these numbers, among the settings that are tried.
+
+    Each learner is tried with its own tuning and a few others. A setting between these may have a bound that is a few
+    percent smaller.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from lewa.agent.agent import Agent
 from lewa.agent.breaker import Breaker, RestingAction
 from lewa.agent.constraint import Constraint, at_least, at_most
 from lewa.agent.driver import LARGEST_PLAY
+from lewa.agent.elsewhere import record_elsewhere
 from lewa.agent.errors import BusyError, ClosedError, StoppedError, UnknownError
 from lewa.agent.governor import Governor
 from lewa.agent.governor_status import GovernorStatus
@@ -36,4 +37,5 @@ __all__ = [
     "at_most",
     "read_journal",
     "record",
+    "record_elsewhere",
 ]

@@ -134,6 +134,14 @@ def _edited(state: "AgentState") -> Findings:
     return ((len(state.setup.sources[1:]), "times its source was edited, or its rule has changed"),)
 
 
+COUNTED = {  # what each is counted as, and what happened; an answer after a change may bring more of it
+    IN_RANGE: ("clipped", "were clipped"),
+    REPORTED: ("filled_in", "were filled in, not answered"),
+    ALL_THERE: ("masked", "had actions masked"),
+    OWN: (ELSEWHERE, "decisions were made elsewhere, not by this learner"),
+}
+
+
 def _count(name: str, what: str) -> Callable[["AgentState"], Findings]:
     return lambda state: ((counts_since(state).get(name, 0), what),)
 
@@ -145,10 +153,7 @@ CHECKS: dict[str, Callable[["AgentState"], Findings]] = {
     STILL: _rewards_moved,
     AT_ONCE: _late,
     KNOWN: _wrongly_known,
-    IN_RANGE: _count("clipped", "were clipped"),
-    REPORTED: _count("filled_in", "were filled in, not answered"),
-    ALL_THERE: _count("masked", "had actions masked"),
-    OWN: _count(ELSEWHERE, "decisions were made elsewhere, not by this learner"),
+    **{sentence: _count(name, what) for sentence, (name, what) in COUNTED.items()},
     NEVER_SAFE: _safe,
     SAME_RULE: _edited,
     CARRIED: lambda state: ((len(state.credits), "limits carry over less"),),
@@ -164,7 +169,15 @@ def of_the_run(state: "AgentState") -> tuple[str, ...]:
 def assumed(state: "AgentState", statement: Guarantee) -> list[Assumption]:
     """Return the assumptions of a guarantee, with what the run shows against them."""
     made = [Assumption(text, CHECKS[text](state) if text in CHECKS else ()) for text in statement.assumptions]
-    return [*made, _feasible(state, statement), *_safe_action(state, statement)]
+    return [*made, _feasible(state, statement), *_safe_action(state, statement, counts_since(state))]
+
+
+def against_earlier(state: "AgentState", statement: Guarantee, counts: Mapping[str, int]) -> str:
+    """Return what an answer after a change contradicts of the guarantee that its decision had; `counts` is what it added."""
+    made = [(text, *COUNTED[text]) for text in statement.assumptions if text in COUNTED]
+    counted = [Assumption(text, ((counts.get(name, 0), what),)) for text, name, what in made]
+    safe = () if statement.safe_in_mean else _safe_action(state, statement, counts)
+    return contradicted([*counted, *safe])
 
 
 def _feasible(state: "AgentState", statement: Guarantee) -> Assumption:
@@ -182,15 +195,14 @@ def _feasible(state: "AgentState", statement: Guarantee) -> Assumption:
     return Assumption(text, ((n, f"test finds none, with {LEVEL:.0%} confidence (warning: infeasible)"),))
 
 
-def _safe_action(state: "AgentState", statement: Guarantee) -> list[Assumption]:
-    """Compare the action that a theorem assumes to be safe with its answers so far."""
+def _safe_action(state: "AgentState", statement: Guarantee, counts: Mapping[str, int]) -> list[Assumption]:
+    """Compare the action that a theorem assumes to be safe with its answers."""
     if statement.safe is None:
         return []
     action, slack = int(statement.safe[0]), statement.safe[1]
     text = f"{state.setup.actions[action]!r} exceeds every floor by {slack:g}"
     if not statement.safe_in_mean:
-        n = counts_since(state).get(UNSURE, 0)
-        return [Assumption(f"{text} in every round", ((n, "of its values did not"),))]
+        return [Assumption(f"{text} in every round", ((counts.get(UNSURE, 0), "of its values did not"),))]
     short = upper_ends(state)[:, action] < state.setup.learner.floor + slack - ROUNDING
     return [Assumption(f"{text} in the mean", ((int(short.sum()), f"of its averages did not ({LEVEL:.0%} confidence)"),))]
 

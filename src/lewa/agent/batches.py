@@ -143,7 +143,7 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     numbers = list(decisions) if kinds == {int} else next(columns(Decision, decisions, "id"))
     if set(map(type, numbers)) != {int} or len(set(numbers)) < len(numbers):
         return None
-    items = _unanswered(state, numbers)
+    items = _unanswered(state, numbers) if min(numbers) > state.delays.counts["before"] else None
     if items is None or (kinds == {Decision} and not _fit(state, decisions, numbers, items)):
         return None
     index, chance, charged = items.actions, items.propensities, items.charged

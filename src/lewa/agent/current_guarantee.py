@@ -12,6 +12,7 @@ from lewa.agent.assumptions import (
     OWN,
     SAME_RULE,
     Assumption,
+    against_earlier,
     all_counts,
     assumed,
     contradicted,
@@ -155,6 +156,20 @@ def begin_segment(state: "AgentState", change: Change) -> None:
         start = start._replace(totals=())  # the prices of open decisions are those of one range
     state.delays = state.delays.restart(state.rounds)
     state.beginning = Beginning(waiting, start, all_counts(state), bool(state.exposure.entering))
+
+
+def withdraw_earlier(state: "AgentState", number: int, before: dict[str, int]) -> None:
+    """Withdraw the bound of the segment of a decision if what came of it after the segment contradicts an assumption.
+
+    `before` are `all_counts` before it came.
+    """
+    counts = {name: n - before.get(name, 0) for name, n in all_counts(state).items()}
+    for place, item in enumerate(state.segments):
+        if not item.first <= number <= item.last or item.statement.regret is None:
+            continue
+        if why := against_earlier(state, item.statement, counts):
+            reason = f"the theorem assumes that {why} (in an answer after the last of these decisions)"
+            state.segments[place] = item._replace(statement=none(state.setup.learner_name, reason))
 
 
 def unknown_beginning(state: "AgentState") -> Beginning:

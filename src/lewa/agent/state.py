@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lewa.agent.assumptions import ELSEWHERE, ROUNDING, UNSURE
+from lewa.agent.assumptions import ELSEWHERE, ROUNDING, UNSURE, all_counts
 from lewa.agent.contexts import settle_costs
+from lewa.agent.current_guarantee import withdraw_earlier
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.groups import spread
 from lewa.agent.pending import Pending, Units
@@ -200,7 +201,7 @@ class AgentState(StateParts):
 
         `recorded` values were accepted before, perhaps by a version that accepted any finite number.
         """
-        pending = self.open[number]
+        pending, before = self.open[number], self._counts_before(number)
         known = () if pending.units is None else pending.known()
         numbers = self.check_values(number, values, known, recorded)
         self.changing = True
@@ -221,6 +222,8 @@ class AgentState(StateParts):
             self._learn(pending, units, self.delays.is_safe(number))
             self.open.pop(number)
             self._count_answer(number)
+        if before is not None:
+            withdraw_earlier(self, number, before)
         if self.credits:
             self.hold_credit()
         if self.sees_all:
@@ -266,8 +269,15 @@ class AgentState(StateParts):
         if self.breakers.failing and pending.known():  # what was told of it, and no failure, shows that the action works
             self.breakers.answer(pending.action, number, whole=True)
 
+    def _counts_before(self, number: int) -> dict[str, int] | None:
+        """Return what is counted for assumptions, if a decision belongs to an earlier segment."""
+        return all_counts(self) if number <= self.delays.counts["before"] else None
+
     def _finish(self, number: int) -> None:
+        before = self._counts_before(number)
         self._end(number)
+        if before is not None:
+            withdraw_earlier(self, number, before)
         if self.credits:
             self.hold_credit()
 

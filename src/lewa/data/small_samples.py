@@ -2,10 +2,9 @@
 
 The rows of one action may not show its tail: nine rows of run times say little about a run that takes a hundred times as
 long. The rows of the other actions do. So the model is that the values of all actions, measured from one end of the range
-and divided by the action's median, have similar distributions. The distribution of an action mixes its own rows with
-`PRIOR_ROWS` rows from all actions; with more rows its own count for more.
+and divided by the action's median, have similar distributions.
 
-For the mean of n rows with this distribution, log M(s) the logarithm of its moment generating function and w > 0,
+For the mean of n rows with a distribution, log M(s) the logarithm of its moment generating function and w > 0,
 
     mean >= q = max over s of -(log M(-s) + w/n)/s    but for a probability of at most e^-w    (Chernoff's bound),
 
@@ -13,9 +12,19 @@ and by the central limit theorem but for a probability of about Phi(-sqrt(2 w)).
 a mean of at most x E/q, where E is the mean of the distribution, because scaling an action scales its mean; in the same way
 an upper bound of the sample mean gives a lower bound. For a play the logarithms of its actions add up.
 
+Two distributions take the place of the unknown one, and the wider bound counts. One mixes the rows of the action with
+`PRIOR_ROWS` rows from all actions; with more rows its own count for more. The other is that of all actions alone: rows
+without an event that is rare would otherwise count as evidence that there is none. Its E has an error, so that this bound is
+wider by sqrt(2 w) standard errors, in proportion to the rows that are not the action's own. It is left out where the rows of
+the action contradict it, as a price that is the same in hundreds of rows contradicts the spread of other prices.
+
 A quantity with two values, such as solved or not, needs no model: the mean of an action determines its distribution. Its
 Chernoff bounds are the rates u with n kl(x, u) = w, where x is the observed rate and kl the relative entropy. For a play the
 squares of the reaches of its actions add up.
+
+An action whose values are often 0 has no scale. How often they are not 0 is a rate too, bounded as above; what they are then
+is bounded by the model. The squares of both reaches add up. An action that was always 0 may have values as large as those of
+the others that are often 0.
 """
 
 from collections.abc import Sequence
@@ -25,8 +34,11 @@ import numpy as np
 
 from lewa.types import Indices, Vector
 
+ALIKE = 5.0  # rows of an action contradict the distribution of all actions above the distance sqrt(ALIKE/(2 rows))
 PRIOR_ROWS = 100  # rows of all actions that are added to the rows of each
-CONSTANT_ROWS = 100  # an action with one value in that many rows is taken to have no other
+CONSTANT_ROWS = 100  # an action with one value in that many rows is taken to have no other, if other actions do not mostly
+OFTEN = 0.25  # the share of values that are 0 from which on they are counted apart
+PRIOR_SIZES = 5  # values of all actions that are not 0, added to those of each
 MOST_ROWS = 2048  # of a sample whose moment generating function is computed
 BISECTIONS = 60
 STEPS = np.geomspace(1 / 16, 64, 41)  # s, relative to the best one for a normal distribution
@@ -57,54 +69,115 @@ class _Side:
     """The shapes of the distributions, measured from one end of the range."""
 
     def __init__(self, action: Indices, distance: Vector, weight: Vector, actions: int) -> None:
-        self.typical, self.by_action, self.rows = np.zeros(actions), list[tuple[Vector, Vector]](), np.zeros(actions)
-        self.constant = np.ones(actions, dtype=np.bool_)
-        ratios = []
-        for a in range(actions):
-            drawn = action == a
-            d, w = distance[drawn], weight[drawn]
-            self.rows[a] = float(effective_rows(w.sum(keepdims=True), (w**2).sum(keepdims=True))[0]) if d.size else 0.0
-            varies = bool(d.size) and (float(np.ptp(d)) > 0 or d.size < CONSTANT_ROWS) and float(d.max()) > 0
-            self.constant[a] = not varies
-            median = float(np.median(d)) if d.size else 0.0
-            self.typical[a] = median if median > 0 else float(d.mean()) if d.size else 0.0
-            ratio = d / self.typical[a] if varies else np.zeros(0)
-            self.by_action.append(_thinned(ratio, w[: ratio.size]))
-            ratios.append(ratio)
-        every = np.concatenate(ratios)
-        self.pool = _thinned(every, np.ones(every.size))
-        if every.size and float(np.ptp(every)) == 0:
-            self.constant[:] = True
+        drawn = [action == a for a in range(actions)]
+        whole = [(distance[rows], weight[rows]) for rows in drawn]
+        self.rate = _rates(whole)  # of values that are not 0; 1 where zeros are not counted apart
+        own = [(d[d > 0], w[d > 0]) if rate < 1 else (d, w) for (d, w), rate in zip(whole, self.rate, strict=True)]
+        self.size = _sizes([d for d, _ in own], self.rate)
+        self.rows = np.array([float(effective_rows(w.sum(keepdims=True), (w**2).sum(keepdims=True))[0]) for _, w in own])
+        relative = [_relative(d, w) for d, w in own]
+        self.by_action = [_thinned(d, w) for d, w in relative]
+        every = np.concatenate([d for d, _ in relative])
+        self.pool, self.error = _thinned(every, np.ones(every.size)), _relative_error(every)
+        self.alike = [
+            not d.size or _distance((d, w), self.pool) <= (ALIKE / (2 * max(n, 1.0))) ** 0.5
+            for (d, w), n in zip(self.by_action, self.rows.tolist(), strict=True)
+        ]
+        self.constant = [
+            d.size >= CONSTANT_ROWS and float(np.ptp(d)) == 0 and not alike
+            for (d, _), alike in zip(own, self.alike, strict=True)
+        ]
 
     def ends(self, strata: Strata, distance: Vector, w: float) -> tuple[float, float]:
         """Return bounds on the mean distance of a play, with the mean distance of each of its strata."""
         total = float(strata.share @ distance)
-        moving = [n for n in range(strata.action.size) if not self.constant[strata.action[n]] and distance[n] > 0]
-        if not moving or total <= 0:
-            return total, total
-        parts = []
-        variance = 0.0
-        for n in moving:
-            a, rows = int(strata.action[n]), max(float(strata.rows[n]), 1.0)
-            values, weights = self._mixed(a)
-            mean = float(weights @ values)
-            scale = float(strata.share[n] * distance[n]) / mean
+        both = [self._ends_of_sizes(strata, distance, w, pooled) for pooled in (False, True)]
+        low, high = min(low for low, _ in both), max(high for _, high in both)
+        of_rates = self._reach_of_rates(strata, w)
+        below, above = (float(np.hypot(*reach)) for reach in zip((total - low, high - total), of_rates, strict=True))
+        return max(total - below, 0.0), total + above
+
+    def _ends_of_sizes(self, strata: Strata, distance: Vector, w: float, pooled: bool) -> tuple[float, float]:
+        """Return the same if values that are not 0 stay as frequent, by the mixed distributions or by the pooled one."""
+        total, parts = float(strata.share @ distance), []
+        variance = moving = borrowed = 0.0
+        for n in np.flatnonzero(distance > 0).tolist():
+            a = int(strata.action[n])
+            values, weights = self._distribution(a, pooled)
+            if self.constant[a] or not values.size:  # the sample may lack an action, beside others that are always 0
+                continue
+            rows = max(float(strata.rows[n] * self.rate[a]), 1.0)
+            mean, part = float(weights @ values), float(strata.share[n] * distance[n])
+            scale = part / mean
+            moving += part
+            borrowed += part * PRIOR_ROWS / (rows + PRIOR_ROWS)
             variance += scale**2 * float(weights @ (values - mean) ** 2) / rows
             parts.append((values * (scale / rows), weights, rows))
-        fixed = total - sum(float(strata.share[n] * distance[n]) for n in moving)
         if variance <= 0:
             return total, total
         s = STEPS * (2 * w / variance) ** 0.5
-        least = float((-(_log_mgf(parts, -s) + w) / s).max()) + fixed
-        most = float(((_log_mgf(parts, s) + w) / s).min()) + fixed
-        high = total * total / least if least > 0 else np.inf
-        return total * min(total / most, 1.0), max(high, total)
+        least = float((-(_log_mgf(parts, -s) + w) / s).max()) + total - moving
+        most = float(((_log_mgf(parts, s) + w) / s).min()) + total - moving
+        wider = 1 + self.error * (2 * w) ** 0.5 * borrowed / total if pooled else 1.0
+        return total * min(total / most, 1.0) / wider, max(total * total / least, total) * wider if least > 0 else np.inf
 
-    def _mixed(self, a: int) -> tuple[Vector, Vector]:
-        """Return the values of an action's distribution, relative to its median, and their probabilities."""
+    def _reach_of_rates(self, strata: Strata, w: float) -> tuple[float, float]:
+        """Return how far a play may lie below and above because values that are not 0 are less or more frequent."""
+        size, rate = strata.share * self.size[strata.action], self.rate[strata.action]
+        if not size.any():
+            return 0.0, 0.0
+        below, above = (float(np.linalg.norm(size * (end - rate))) for end in _rate_ends(rate, strata.rows, w))
+        return below, above
+
+    def _distribution(self, a: int, pooled: bool) -> tuple[Vector, Vector]:
+        """Return values of an action, relative to its median, and their probabilities."""
         (values, weights), (pool, equal) = self.by_action[a], self.pool
-        share = self.rows[a] / (self.rows[a] + PRIOR_ROWS)
-        return np.concatenate([values, pool]), np.concatenate([share * weights, (1 - share) * equal])
+        own = 0.0 if pooled and self.alike[a] else self.rows[a] / (self.rows[a] + PRIOR_ROWS)
+        return np.concatenate([values, pool]), np.concatenate([own * weights, (1 - own) * equal])
+
+
+def _relative(d: Vector, w: Vector) -> tuple[Vector, Vector]:
+    """Return values divided by their median, or by their mean where that is 0, and their weights; no row if all are 0."""
+    if not d.any():
+        return d[:0], w[:0]
+    median = float(np.median(d))
+    return d / (median if median > 0 else float(d.mean())), w
+
+
+def _relative_error(values: Vector) -> float:
+    """Return the standard error of a mean, relative to the mean."""
+    return float(values.std() / values.mean() / values.size**0.5) if values.any() else 0.0
+
+
+def _distance(one: tuple[Vector, Vector], other: tuple[Vector, Vector]) -> float:
+    """Return the largest difference of two distribution functions, of values with probabilities."""
+    at, ends = np.concatenate([one[0], other[0]]), []
+    for values, weights in (one, other):
+        order = np.argsort(values)
+        below = np.concatenate([[0.0], np.cumsum(weights[order])])
+        ends.append(below[np.searchsorted(values[order], at, side="right")])
+    return float(np.abs(ends[0] - ends[1]).max())
+
+
+def _rates(rows: Sequence[tuple[Vector, Vector]]) -> Vector:
+    """Return the share of the values of each action that are not 0; 1 if few of its values are 0."""
+    rates = np.ones(len(rows))
+    for a, (d, w) in enumerate(rows):
+        zeros = d == 0
+        if d.size and float(zeros.mean()) >= OFTEN:
+            rates[a] = float(w[~zeros].sum() / w.sum())
+    return rates
+
+
+def _sizes(values: Sequence[Vector], rate: Vector) -> Vector:
+    """Return the mean of the values of each action that are not 0, with some of all actions; 0 if none is counted apart."""
+    sizes, apart = np.zeros(rate.size), np.flatnonzero(rate < 1).tolist()
+    every = np.concatenate([np.zeros(0), *(values[a] for a in apart)])
+    for a in apart if every.size else ():
+        own = values[a]
+        mixed = float((own.sum() + PRIOR_SIZES * every.mean()) / (own.size + PRIOR_SIZES))
+        sizes[a] = max(mixed, float(own.mean()) if own.size else 0.0)
+    return sizes
 
 
 def _rate_ends(rate: Vector, rows: Vector, w: float) -> tuple[Vector, Vector]:
