@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -101,6 +102,8 @@ class App:
         try:
             if self.host.store.shared:
                 await asyncio.to_thread(self.forwarder.prepare)
+            async with anyio.create_task_group():
+                pass  # streams need one: the first imports a library, for which callers would wait
             await self.host.start()
         except Exception as error:
             self.failure = str(error)
