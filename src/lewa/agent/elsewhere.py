@@ -19,7 +19,18 @@ def record_elsewhere(
 ) -> Decision:
     """Return the record of a decision that somebody else made, as the next one of this agent; `apply` takes it over.
 
-    The probability is that of the action taken, where it was taken. The play may be empty if the learner does not read it.
+    Its bounds end then: the learner did not make this decision.
+
+    Parameters
+    ----------
+    agent
+        The agent that learns from the decision.
+    action, probability
+        The action taken, and the probability with which it was taken.
+    play
+        The probabilities of all actions; empty if the learner does not read them.
+    context, advice
+        As for `pull`.
     """
     state, features = agent._state, agent._look(context, advice)
     number = state.rounds + 1

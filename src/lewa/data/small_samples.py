@@ -72,10 +72,10 @@ class _Side:
         drawn = [action == a for a in range(actions)]
         whole = [(distance[rows], weight[rows]) for rows in drawn]
         self.rate = _rates(whole)  # of values that are not 0; 1 where zeros are not counted apart
-        own = [(d[d > 0], w[d > 0]) if rate < 1 else (d, w) for (d, w), rate in zip(whole, self.rate, strict=True)]
-        self.size = _sizes([d for d, _ in own], self.rate)
-        self.rows = np.array([float(effective_rows(w.sum(keepdims=True), (w**2).sum(keepdims=True))[0]) for _, w in own])
-        relative = [_relative(d, w) for d, w in own]
+        counted = [(d[d > 0], w[d > 0]) if rate < 1 else (d, w) for (d, w), rate in zip(whole, self.rate, strict=True)]
+        self.size = _sizes([d for d, _ in counted], self.rate)
+        self.rows = np.array([float(effective_rows(w.sum(keepdims=True), (w**2).sum(keepdims=True))[0]) for _, w in counted])
+        relative = [_relative(d, w) for d, w in counted]
         self.by_action = [_thinned(d, w) for d, w in relative]
         every = np.concatenate([d for d, _ in relative])
         self.pool, self.error = _thinned(every, np.ones(every.size)), _relative_error(every)
@@ -85,7 +85,7 @@ class _Side:
         ]
         self.constant = [
             d.size >= CONSTANT_ROWS and float(np.ptp(d)) == 0 and not alike
-            for (d, _), alike in zip(own, self.alike, strict=True)
+            for (d, _), alike in zip(counted, self.alike, strict=True)
         ]
 
     def ends(self, strata: Strata, distance: Vector, w: float) -> tuple[float, float]:
@@ -132,8 +132,8 @@ class _Side:
     def _distribution(self, a: int, pooled: bool) -> tuple[Vector, Vector]:
         """Return values of an action, relative to its median, and their probabilities."""
         (values, weights), (pool, equal) = self.by_action[a], self.pool
-        own = 0.0 if pooled and self.alike[a] else self.rows[a] / (self.rows[a] + PRIOR_ROWS)
-        return np.concatenate([values, pool]), np.concatenate([own * weights, (1 - own) * equal])
+        share = 0.0 if pooled and self.alike[a] else self.rows[a] / (self.rows[a] + PRIOR_ROWS)
+        return np.concatenate([values, pool]), np.concatenate([share * weights, (1 - share) * equal])
 
 
 def _relative(d: Vector, w: Vector) -> tuple[Vector, Vector]:
@@ -149,10 +149,10 @@ def _relative_error(values: Vector) -> float:
     return float(values.std() / values.mean() / values.size**0.5) if values.any() else 0.0
 
 
-def _distance(one: tuple[Vector, Vector], other: tuple[Vector, Vector]) -> float:
+def _distance(first: tuple[Vector, Vector], second: tuple[Vector, Vector]) -> float:
     """Return the largest difference of two distribution functions, of values with probabilities."""
-    at, ends = np.concatenate([one[0], other[0]]), []
-    for values, weights in (one, other):
+    at, ends = np.concatenate([first[0], second[0]]), []
+    for values, weights in (first, second):
         order = np.argsort(values)
         below = np.concatenate([[0.0], np.cumsum(weights[order])])
         ends.append(below[np.searchsorted(values[order], at, side="right")])
@@ -174,9 +174,9 @@ def _sizes(values: Sequence[Vector], rate: Vector) -> Vector:
     sizes, apart = np.zeros(rate.size), np.flatnonzero(rate < 1).tolist()
     every = np.concatenate([np.zeros(0), *(values[a] for a in apart)])
     for a in apart if every.size else ():
-        own = values[a]
-        mixed = float((own.sum() + PRIOR_SIZES * every.mean()) / (own.size + PRIOR_SIZES))
-        sizes[a] = max(mixed, float(own.mean()) if own.size else 0.0)
+        sample = values[a]
+        mixed = float((sample.sum() + PRIOR_SIZES * every.mean()) / (sample.size + PRIOR_SIZES))
+        sizes[a] = max(mixed, float(sample.mean()) if sample.size else 0.0)
     return sizes
 
 
