@@ -41,7 +41,7 @@ from lewa.theory import rivals
 from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
 
-AS_IF = 100.0  # answers that an action which was away counts as known from
+AS_IF = 50.0  # answers that an action which was away counts as known from
 
 
 class PacedProgramState(NamedTuple):
