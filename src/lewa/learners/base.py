@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from typing import Any, ClassVar, Self, TypeAlias, cast
+from warnings import warn
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import field_types, state_type
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
+from lewa.learners import parameter_checks
 from lewa.learners.parameter_checks import check_dual, check_whole
 from lewa.learners.parameters import NewAction, Step, change_parameters, check_columns, check_laws
 from lewa.learners.problem import Tune, Tuning, tuned_help, tuned_parameters, tuned_signature, tunings_of
@@ -294,3 +296,11 @@ def _array(name: str, value: object) -> Vector:
     array = np.array(as_floor(value) if name == "floor" else as_floats(name, value))
     array.setflags(write=False)
     return array
+
+
+def __getattr__(name: str) -> object:
+    """Return a check of parameters from its new place, for learners of users; this module had them until version 0.2."""
+    if name.startswith("check_") and hasattr(parameter_checks, name):
+        warn(f"import {name} from lewa.learners.parameter_checks", DeprecationWarning, stacklevel=2)
+        return getattr(parameter_checks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
