@@ -41,7 +41,7 @@ def state_type(learner: type) -> Any:
 def _state_type(learner: Any) -> Any:
     declared = getattr(learner, "State", None)
     if declared is not None:
-        return declared
+        return comparable(declared)
     kind = annotations(learner.learn, f"{learner.__name__}.learn").get("s")
     if not _is_state(kind):
         kind = annotations(learner.start, f"{learner.__name__}.start").get("return")
