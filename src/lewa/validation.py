@@ -1,9 +1,10 @@
 """Validation of arguments: counts, numbers in [0, 1], floors, names."""
 
 import os
+from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -56,6 +57,12 @@ def as_count(name: str, value: object, least: int = 1) -> int:
     if int(value) > LARGEST_WHOLE:  # type: ignore[call-overload]
         raise ValueError(f"{name} must be at most {LARGEST_WHOLE}, got {short_repr(value)}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    """Return whether a value has items one after the other: no text, and no array without dimensions."""
+    one = isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return isinstance(value, Iterable) and not one
 
 
 def as_flag(name: str, value: object) -> bool:

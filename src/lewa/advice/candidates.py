@@ -126,9 +126,9 @@ def _with_exponent(name: str, others: dict[str, float], question: Question, b: f
 
 def _with_exploration(name: str, others: dict[str, float], covers: bool, question: Question, logarithm: float) -> Choice:
     """Weigh this many rounds of exploration, optionally with a radius that also covers the corruption."""
-    explore = min(float(f"{exp(logarithm):.4g}") // 1, float(question.rounds))
+    explore = max(min(float(f"{exp(logarithm):.4g}") // 1, float(question.rounds)), 1.0)
     radius = {"radius": covering_radius(question, explore)} if covers else {}
-    return weigh(name, {**others, "explore": max(explore, 1.0), **radius}, question)
+    return weigh(name, {**others, "explore": explore, **radius}, question)
 
 
 def covering_radius(question: Question, explore: float) -> float:

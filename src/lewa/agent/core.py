@@ -28,7 +28,7 @@ from lewa.agent.statistics import Statistics
 from lewa.agent.watch import VerdictCallback, Watch, announce
 from lewa.types import Vector
 from lewa.units import as_number
-from lewa.validation import as_count, as_flag, as_path, nearest, short_repr
+from lewa.validation import as_count, as_flag, as_path, is_list, nearest, short_repr
 
 VERSION = 1  # of what is saved
 log = logging.getLogger("lewa.agent")
@@ -161,7 +161,7 @@ class AgentCore(Journaling):
 
     def _among(self, available: Iterable[Label]) -> list[int] | None:
         """Return the indices of the available actions, or None if these are all."""
-        if isinstance(available, str | bytes) or not isinstance(available, Iterable):
+        if not is_list(available):
             raise ValueError(f"available must be a list of actions, got {short_repr(available)}")
         labels = list(available)
         for label in labels:

@@ -1,13 +1,13 @@
 """The policies of an agent: rules and models that choose an action, and the advice that they give in a round."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lewa.agent.records import Label
 from lewa.types import Vector
-from lewa.validation import nearest, short_repr
+from lewa.validation import is_list, nearest, short_repr
 
 Policy = Callable[[Any], object]  # from a context to an action, or to chances of actions
 SUM = 1e-6  # by which chances may miss 1
@@ -17,7 +17,7 @@ def as_policies(policies: object) -> tuple[tuple[str, ...], dict[str, Policy]]:
     """Return the names of the policies, and those among them that are functions or models."""
     if isinstance(policies, Mapping):
         names, functions = tuple(policies), {name: _as_function(name, policy) for name, policy in policies.items()}
-    elif isinstance(policies, Iterable) and not isinstance(policies, str | bytes):
+    elif is_list(policies):
         names, functions = tuple(policies), {}
     else:
         raise ValueError(f"policies must be functions by name, or a list of names, got {short_repr(policies)}")

@@ -6,7 +6,7 @@ a missing value (None or NaN) are all zeros.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -17,7 +17,7 @@ import numpy as np
 
 from lewa.types import Vector
 from lewa.units import as_number, as_range
-from lewa.validation import as_count, short_repr
+from lewa.validation import as_count, is_list, short_repr
 
 Level = str | int  # of a category
 WORD = re.compile(r"\w+")
@@ -155,7 +155,7 @@ def category(name: str, levels: Sequence[Level], buckets: int = 0) -> Column:
     >>> category("task", ["code", "chat"]).encode("chat")
     [0.0, 1.0]
     """
-    if isinstance(levels, str | bytes) or not isinstance(levels, Iterable):
+    if not is_list(levels):
         raise ValueError(f"the levels of {_name(name)} must be a list of texts or whole numbers, got {short_repr(levels)}")
     items = tuple(levels)
     if not all(isinstance(level, str | int) for level in items) or len(set(items)) < len(items):

@@ -46,7 +46,7 @@ def least_propensity(learner: Learner, actions: int) -> float:
 
 def _check_action(learner: Learner, actions: int, action: object, propensity: float, play: Vector) -> None:
     least = least_propensity(learner, actions)
-    if not isinstance(action, int | np.integer) or not 0 <= action < actions:
+    if not isinstance(action, int | np.integer) or isinstance(action, bool) or not 0 <= action < actions:
         raise ValueError(f"the action must be an integer from 0 to {actions - 1}, got {short_repr(action)}")
     if not (0 < propensity <= 1 and least <= propensity):
         raise ValueError(f"the propensity of the action must lie in ({least:.3g}, 1], got {propensity}")
