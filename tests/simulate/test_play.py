@@ -348,7 +348,7 @@ def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     rewards = np.tile([1.0, 0.0, 0.0], (rounds, 1))
     game = lewa.games.Table(rewards, np.broadcast_to([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (rounds, 3, 2)))
     tuned = learner(name, horizon=200_000)
-    large = tuned.replace(**{step: 20.0 for step in ("eta", "rate") if hasattr(tuned, step)})
+    large = tuned.replace(**{step: 20.0 for step in ("eta", "rate") if step in tuned.parameters})
     trace = lewa.play(large, game, rounds=rounds)
     assert np.isfinite(pack(large, trace.states[0])).all()
     assert all(
