@@ -61,8 +61,9 @@ def as_count(name: str, value: object, least: int = 1) -> int:
 
 def is_list(value: object) -> TypeGuard[Iterable[Any]]:
     """Return whether a value has items one after the other: no text, and no array without dimensions."""
-    one = isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    return isinstance(value, Iterable) and not one
+    if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return False
+    return isinstance(value, Iterable)
 
 
 def as_flag(name: str, value: object) -> bool:
