@@ -104,7 +104,7 @@ class _Side:
         for n in np.flatnonzero(distance > 0).tolist():
             a = int(strata.action[n])
             values, weights = self._distribution(a, pooled)
-            if self.constant[a] or not values.size:  # the sample may lack an action, beside others that are always 0
+            if self.constant[a] or not values.size or not np.ptp(values):  # the others may always be 0, so that none is left
                 continue
             rows = max(float(strata.rows[n] * self.rate[a]), 1.0)
             mean, part = float(weights @ values), float(strata.share[n] * distance[n])
