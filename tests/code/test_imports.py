@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "theory": {"formatting", "notebook", "types", "validation"},
     "advice": {"feedback", "learners", "notebook", "theory", "types", "validation"},
     "game": {"blocks", "theory", "types", "validation"},
-    "serve": {"agent", "feedback", "frontiers", "ids", "version"},
+    "serve": {"agent", "feedback", "frontiers", "ids", "kernels", "version"},
     "functional": {"engine", "feedback", "learners", "types", "validation"},
     "data": {"blocks", "context", "games", "kernels", "measures", "theory", "types", "units", "validation", "version"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
@@ -41,7 +41,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
     "agent": {
         "choice",
-        "compile_notice",
         "context",
         "engine",
         "feedback",

@@ -15,7 +15,7 @@ import lewa.kernels.random_streams as streams
 import numpy as np
 out = np.empty(3)
 streams.lots(np.zeros(1, dtype=np.uint64), 0, out)
-print(out.sum(), streams.lots._cache.cache_path)
+print(out.sum(), streams.lots.compiled._cache.cache_path)
 """
 
 

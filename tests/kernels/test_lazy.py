@@ -3,9 +3,12 @@ import math
 import numpy as np
 import pytest
 
-from lewa.kernels import grow_lazy, lazy_weights, normalize_lazy
+from lewa import kernels
+from lewa.kernels import lazy_weights
+from lewa.kernels.jit import program
 
 pytestmark = pytest.mark.compiled
+grow_lazy, normalize_lazy = (program(step, keep=False) for step in (kernels.grow_lazy, kernels.normalize_lazy))
 
 
 @pytest.mark.parametrize("m", [1, 3])

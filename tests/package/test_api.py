@@ -26,7 +26,7 @@ LOG = Log(np.arange(30) % 3, np.full(30, 1 / 3), np.ones(30), np.ones((30, 1)), 
 
 def test_what_is_listed_is_there_and_nothing_else_is_listed() -> None:
     public = [name for name in dir(lewa) if not name.startswith("_")]
-    assert set(public) == {*lewa.__all__, *lewa.CONTEXTS, *lewa.TYPES, *lewa.MODULES}
+    assert set(public) == {*lewa.__all__, *lewa.PUBLIC, *lewa.MODULES}
     assert len(public) == len(set(public))
     assert all(getattr(lewa, name) is not None for name in public)
     with pytest.raises(AttributeError, match="module 'lewa' has no attribute 'start'"):

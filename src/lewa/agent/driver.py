@@ -4,7 +4,6 @@ from typing import Self
 
 import numpy as np
 
-from lewa import compile_notice
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import Pending
 from lewa.agent.records import JsonObject, Plain
@@ -23,7 +22,6 @@ class Driver(Session):
     """Draw the actions of an agent's decisions, and let its learner learn their answers."""
 
     def __init__(self, learner: Learner, actions: int, dice: Words, state: object = None) -> None:
-        compile_notice.install()
         super().__init__(learner, actions, dice, state)
         self._draws_itself = self.feedback is FeedbackKind.BANDIT
         self.needs_play = not self._draws_itself and self.learner.reads_play  # whether an open decision carries its play

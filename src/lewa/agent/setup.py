@@ -8,7 +8,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from lewa import compile_notice
 from lewa.agent import constraint as constraints_
 from lewa.agent.arguments import (
     as_actions,
@@ -289,7 +288,6 @@ def check_rule(name: str, learner: Learner, actions: int) -> Learner:
     """Return the learner; raise ValueError if it has no effect, or is from outside and does not compile."""
     check_effect(name, learner)
     if learner.compiled and not type(learner).__module__.startswith("lewa."):
-        compile_notice.install()
         Session(learner, actions).rehearse()
     return learner
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import config
 
 from lewa import functional
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.games import Table
+from lewa.kernels.jit import DISABLED
 from lewa.kernels.roles import CHARGED, FEATURES, array_with
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
@@ -118,7 +118,7 @@ def run(
 
 def many_rounds(learner: Learner) -> int:
     """Return the number of rounds for long tests; it is smaller for a rule that is not compiled."""
-    return MANY if learner.compiled and not vars(config)["DISABLE_JIT"] else FEWER
+    return MANY if learner.compiled and not DISABLED else FEWER
 
 
 @lru_cache(maxsize=1)  # two laws look at the same runs

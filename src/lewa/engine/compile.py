@@ -9,7 +9,7 @@ compile two learners, or two versions of one, could otherwise overwrite each oth
 
 from functools import cache
 from types import FunctionType
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 from lewa.engine.loops import LOOPS, Loop
 from lewa.engine.not_compiled import explained
@@ -36,11 +36,9 @@ from lewa.engine.steps import (
 )
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import compiled_form, state_type
-from lewa.kernels.jit import program
+from lewa.kernels.jit import DISABLED, compile_program
 from lewa.kernels.roles import CHARGED, field_with
 from lewa.learners.base import Learner
-
-F = TypeVar("F")
 
 
 class CompiledLearner(NamedTuple):
@@ -62,37 +60,47 @@ def compile_learner(learner: type[Learner]) -> CompiledLearner:
     return _compile(learner.compiled_as or learner)  # type: ignore[arg-type]  # mypy takes the hash of an object for that of its class
 
 
+def plain_learner(learner: type[Learner]) -> CompiledLearner:
+    """Return the same loop and steps as plain Python, which needs no compiler."""
+    return _plain(learner.compiled_as or learner)  # type: ignore[arg-type]  # as above
+
+
 @cache
-def _compile(learner: type[Learner]) -> CompiledLearner:
-    form = compiled_form(learner)
-    stamp, feedback = stamp_of(form), feedback_kind(learner)
+def _plain(learner: type[Learner]) -> CompiledLearner:
+    form, feedback = compiled_form(learner), feedback_kind(learner)
     if feedback is FeedbackKind.BANDIT and field_with(state_type(form), CHARGED) is not None:
         raise ValueError(
             f"{learner.__name__} must not have both choose and a state with charged: a learner that charges draws from its "
             "whole play"
         )
 
-    def named(name: str, function: F) -> F:
-        if not learner.compiled:
-            return function
-        code = cast(FunctionType, function)
+    draw = choose_step if feedback is FeedbackKind.BANDIT else choose_from_play_step
+    draw_many = draw_many_step if feedback is FeedbackKind.BANDIT else draw_many_from_play_step
+    return CompiledLearner(
+        run=LOOPS[feedback](form),
+        play=play_step(form),
+        choose=draw(form),
+        charge=charge_step(form),
+        release=release_step(form),
+        learn_full=learn_full_step(form),
+        learn_bandit=learn_bandit_step(form),
+        draw_many=draw_many(form),
+        learn_many=learn_many_step(form),
+    )
+
+
+@cache
+def _compile(learner: type[Learner]) -> CompiledLearner:
+    plain = plain_learner(learner)
+    if DISABLED or not learner.compiled:
+        return plain
+    stamp = stamp_of(compiled_form(learner))
+
+    def named(name: str, code: FunctionType) -> object:
         copy = FunctionType(code.__code__, code.__globals__, code.__name__, None, code.__closure__)
         copy.__module__ = __name__
         copy.__qualname__ = f"{name}.{learner.__module__}.{learner.__qualname__}.{stamp[:16]}"
         # A single step keeps Python's lock: it is then atomic, and faster.
-        made = program(copy, keep=stamp != UNSAVED, alone=name == "run")
-        return cast(F, explained(made, learner))
+        return explained(compile_program(copy, keep=stamp != UNSAVED, alone=name == "run"), learner)
 
-    draw = choose_step if feedback is FeedbackKind.BANDIT else choose_from_play_step
-    draw_many = draw_many_step if feedback is FeedbackKind.BANDIT else draw_many_from_play_step
-    return CompiledLearner(
-        run=named("run", LOOPS[feedback](form)),
-        play=named("play", play_step(form)),
-        choose=named("choose", draw(form)),
-        charge=named("charge", charge_step(form)),
-        release=named("release", release_step(form)),
-        learn_full=named("learn_full", learn_full_step(form)),
-        learn_bandit=named("learn_bandit", learn_bandit_step(form)),
-        draw_many=named("draw_many", draw_many(form)),
-        learn_many=named("learn_many", learn_many_step(form)),
-    )
+    return CompiledLearner(*(named(name, code) for name, code in plain._asdict().items()))  # type: ignore[arg-type]

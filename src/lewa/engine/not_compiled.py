@@ -7,8 +7,6 @@ from linecache import getline
 from pathlib import Path
 from typing import TypeVar
 
-from numba.core.errors import NumbaError, UnsupportedBytecodeError
-
 F = TypeVar("F")
 PACKAGE = str(Path(__file__).parents[1])
 METHODS = ("play", "choose", "charge", "learn", "release")
@@ -22,6 +20,8 @@ class NotCompiledError(ValueError):
 
 def explained(function: F, learner: type) -> F:
     """Return the compiled function; if it does not compile, its first call raises an error of one sentence."""
+    from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
     compile_for = getattr(function, "_compile_for_args", None)  # what Numba calls for types that are new
     if compile_for is not None:
 

@@ -4,10 +4,8 @@ learner that runs another one inside."""
 from collections.abc import Callable, Iterable, Sized
 from typing import Any, Protocol
 
-from numba.extending import overload
-
 from lewa.feedback import Bandit, Full
-from lewa.kernels.jit import INLINE
+from lewa.kernels.jit import INLINE, compiled_as
 from lewa.kernels.packing import RULE
 from lewa.types import Matrix, Vector
 
@@ -70,16 +68,15 @@ def rows(tables: Iterable[Vector | Matrix], e: int) -> tuple[Any, ...]:
     return tuple(table[e] for table in tables)
 
 
-overload(play, jit_options=INLINE, strict=False)(lambda self, s, p: self.instance_class.play)
-overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.instance_class.choose)
-overload(charge, jit_options=INLINE, strict=False)(lambda self, s, action: self.instance_class.charge)
-overload(release, jit_options=INLINE, strict=False)(lambda self, s, charged: self.instance_class.release)
-overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
+compiled_as(play, lambda self, s, p: self.instance_class.play, jit_options=INLINE)
+compiled_as(choose, lambda self, s, u: self.instance_class.choose, jit_options=INLINE)
+compiled_as(charge, lambda self, s, action: self.instance_class.charge, jit_options=INLINE)
+compiled_as(release, lambda self, s, charged: self.instance_class.release, jit_options=INLINE)
+compiled_as(learn, lambda self, s, seen: self.instance_class.learn, jit_options=INLINE)
 # These two are inlined before typing: a function without reference counts may not return a new view.
-overload(inside, inline="always", strict=False)(lambda self, s: self.instance_class.inside)
+compiled_as(inside, lambda self, s: self.instance_class.inside, inline="always")
 
 
-@overload(rows, inline="always", strict=False)
 def _rows(tables: Sized, e: object) -> Callable[..., object]:
     if len(tables) <= 4:  # written out, as each step of the recursion below takes long to compile
         return (
@@ -92,6 +89,9 @@ def _rows(tables: Sized, e: object) -> Callable[..., object]:
     return lambda tables, e: rows(tables[:4], e) + rows(tables[4:], e)
 
 
+compiled_as(rows, _rows, inline="always")
+
+
 def method(name: str) -> Callable[..., float]:
     """Return a function that calls a further method of a rule; compiled code finds it by the learner's type."""
 
@@ -100,5 +100,5 @@ def method(name: str) -> Callable[..., float]:
 
     call.__name__ = call.__qualname__ = name
     RULE.append(name)
-    overload(call, jit_options=INLINE, strict=False)(lambda self, *arguments: getattr(self.instance_class, name))
+    compiled_as(call, lambda self, *arguments: getattr(self.instance_class, name), jit_options=INLINE)
     return call

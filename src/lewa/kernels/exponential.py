@@ -4,7 +4,7 @@ from math import ldexp
 
 import numpy as np
 
-from lewa.kernels.jit import exact, or_plain
+from lewa.kernels.jit import EXACT, or_plain
 
 LOWEST, HIGHEST = -708.0, 709.0  # exp stays a normal number between them
 PER_LN2 = 1.4426950408889634
@@ -32,8 +32,7 @@ def plain_exp(x: float) -> float:
 LEAST, MOST = plain_exp(LOWEST), plain_exp(HIGHEST)
 
 
-@or_plain(plain_exp)
-@exact
+@or_plain(plain_exp, EXACT)
 def exp(x: float) -> float:
     """e^x to 2 ulp; below -708 it is e^-708, above 709 it is e^709, so the result is never 0, infinite or NaN."""
     x = min(max(float(x), LOWEST), HIGHEST)

@@ -7,10 +7,8 @@ in the user's units, as lists; the wrapper `+governed` has them in [0, 1], as ar
 from collections.abc import Sequence
 from typing import Any
 
-from numba.extending import overload
-
 from lewa.feedback import Bandit, Full
-from lewa.kernels.jit import INLINE, rule
+from lewa.kernels.jit import INLINE, compiled_as, rule
 from lewa.types import Vector
 
 
@@ -40,9 +38,7 @@ def _book_action(debt: Vector, floor: Vector, seen: Any) -> None:
         debt[j] += floor[j] - seen.constraints[j]
 
 
-overload(book, jit_options=INLINE, strict=False)(
-    lambda debt, floor, seen: _book_play if seen.instance_class is Full else _book_action
-)
+compiled_as(book, lambda debt, floor, seen: _book_play if seen.instance_class is Full else _book_action, jit_options=INLINE)
 
 
 @rule

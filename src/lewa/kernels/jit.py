@@ -1,42 +1,92 @@
-"""How a rule is compiled: one place for the options."""
+"""How a rule is compiled: one place for the options.
 
+A rule is a plain function that Python may call at any time. Numba is imported, and learns of the rules, when the first
+program is compiled or read from the disk: until then everything runs as plain Python.
+"""
+
+import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from functools import cache, cached_property, update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
 
-import numba
-from numba import config
-
+P = ParamSpec("P")
+R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
 
+DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")  # nothing is ever compiled
 # Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
 SUMS = {"reassoc", "contract", "nsz"}
 # A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
 OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-INLINE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}  # of a rule, and of an `overload`
+INLINE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}  # of a rule
+EXACT: Any = {**INLINE, "fastmath": {"contract"}}
+
+_waiting: list[Callable[[], object]] = []  # what the compiler has to learn before it compiles
+
+
+def before_compiling(teach: F) -> F:
+    """Call a function before anything is compiled: now, if the compiler is there, or when it is first needed."""
+    if _compiler_is_here():
+        teach()
+    else:
+        _waiting.append(teach)
+    return teach
+
+
+def _compiler_is_here() -> bool:
+    return bool(compiler.cache_info().currsize)
+
+
+@cache
+def compiler() -> Any:
+    """Import Numba, and let it learn of all rules."""
+    import numba
+    import numba.extending
+
+    while _waiting:
+        _waiting.pop(0)()
+    return numba
+
+
+def compiled_as(function: Callable[..., object], write: Callable[..., object], **options: Any) -> None:
+    """Let compiled code that calls a function run the one that `write` returns for the types of the arguments."""
+
+    def teach() -> None:
+        from numba.extending import overload
+
+        overload(function, strict=False, **options)(write)
+
+    if not DISABLED:
+        before_compiling(teach)
+
+
+def _register(function: F, options: Any, called: Callable[..., object] | None = None) -> F:
+    """Let compiled code that calls a function, or the one that is `called` in its place, run its compiled form."""
+    compiled_as(called or function, lambda *arguments, **named: function, jit_options=options)
+    return function
 
 
 def rule(function: F) -> F:
     """Compile a piece of a learner's rule: inlined where it is called, working in place, allocating nothing."""
-    return cast(F, numba.njit(function, **INLINE))
+    return _register(function, INLINE)
 
 
 def exact(function: F) -> F:
     """Like `rule`, but the order of operations is kept: reassociation would undo the rounding trick in `exp`."""
-    return cast(F, numba.njit(function, **{**INLINE, "fastmath": {"contract"}}))
+    return _register(function, EXACT)
 
 
 def routine(function: F) -> F:
     """Like `rule`, but called, not inlined: for long functions, which would be compiled again at every call site."""
-    return cast(F, numba.njit(function, **{**INLINE, "forceinline": False}))  # unless it is said, it is inherited
+    return _register(function, {**INLINE, "forceinline": False})  # unless it is said, it is inherited
 
 
-def or_plain(plain: F) -> Callable[[F], F]:
-    """Where nothing is compiled, call a function that Python runs faster and that gives the same to the last bit."""
+def or_plain(plain: F, options: Any = INLINE) -> Callable[[F], F]:
+    """Let Python call a function in place of a rule that it runs more slowly, with the same result to the last bit."""
 
     def choose(function: F) -> F:
-        if not vars(config)["DISABLE_JIT"]:
-            return function
+        _register(function, options, called=plain)
         setattr(plain, "py_func", function)  # noqa: B010 (the rule, for those who look for its code)
         plain.__doc__ = function.__doc__
         return plain
@@ -44,22 +94,45 @@ def or_plain(plain: F) -> Callable[[F], F]:
     return choose
 
 
-def program(function: F, keep: bool = True, alone: bool = True) -> F:
-    """Compile a function that Python calls: it lets other threads run if it can be left `alone`, and is kept on disk.
+class Program(Generic[P, R]):
+    """A function that Python calls: compiled, or as it is written."""
+
+    def __init__(self, function: Callable[P, R], keep: bool = True, alone: bool = True) -> None:
+        self.py_func, self._options = function, (keep, alone)
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        """Call the compiled function; the first call compiles it, or reads it from the disk."""
+        return self.compiled(*arguments, **named)
+
+    @cached_property
+    def compiled(self) -> Callable[P, R]:
+        """The compiled function."""
+        return compile_program(self.py_func, *self._options)
+
+
+def program(function: Callable[P, R], keep: bool = True, alone: bool = True) -> Program[P, R]:
+    """Compile a function that Python calls, when it is first called; see `compile_program`."""
+    return Program(function, keep, alone)
+
+
+def compile_program(function: F, keep: bool = True, alone: bool = True) -> F:
+    """Return a compiled function: it lets other threads run if it can be left `alone`, and is kept on disk.
 
     What is kept is compiled anew when the function's own file changes, and only then: a function that calls into other
     files needs a stamp of them in its name (see engine/compile.py).
     """
+    if DISABLED:
+        return function
     options: Any = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
+    numba = compiler()
     if keep:
-        try:
-            cached = numba.njit(function, cache=True, **options)
-        except RuntimeError:  # no directory can be written to: compile in every process
-            pass
-        else:
+        with suppress(RuntimeError):  # no directory can be written to: compile in every process
+            cached: F = numba.njit(function, cache=True, **options)
             _ease(cached)
-            return cast(F, cached)
-    return cast(F, numba.njit(function, **options))
+            return cached
+    made: F = numba.njit(function, **options)
+    return made
 
 
 def _ease(cached: Any) -> None:
@@ -68,9 +141,7 @@ def _ease(cached: Any) -> None:
     Before Numba reads, it imports everything that it can compile, and SciPy's linear algebra. That takes half a second, and
     machine code on the disk needs none of it. Compiling still imports it.
     """
-    cache = getattr(cached, "_cache", None)
-    if cache is None:  # the JIT is off
-        return
+    cache = cached._cache
     save = cache.save_overload
 
     def read(signature: object, context: object) -> object:

@@ -7,23 +7,17 @@ where it starts, its rows and its columns.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
-from numba import extending
-from numba import types as numba_types
-from numba.extending import overload, type_callable
 
-from lewa.kernels.jit import INLINE
+from lewa.kernels.jit import before_compiling
 from lewa.kernels.records import field_types, is_record, leaves, state_type
 from lewa.types import Matrix, Vector
 
-# Numba ships no types.
-types: Any = numba_types
-_extending: Any = extending
 T = TypeVar("T")
 
 # What a compiled form has of its learner; `dispatch.method` adds to it.
@@ -121,54 +115,6 @@ def _leaf_count(kind: Any) -> int:
     return sum(map(_leaf_count, field_types(kind).values())) if is_record(kind) else 1
 
 
-# For compiled code `unpack` is written in LLVM's terms, by hand: as Numba's own slices it took most of the time that a
-# single step takes to compile. The views hold no reference to the buffer, which belongs to whoever called the step.
-@type_callable(unpack)
-def _type_of_unpack(context: Any) -> Callable[[Any, object], object]:
-    def typer(learner: Any, memory: object) -> object:
-        form = learner.instance_class
-        return types.Tuple((_numba_type(form), _numba_type(state_type(form))))
-
-    return typer
-
-
-def _numba_type(kind: type) -> object:
-    if kind is float:
-        return types.float64
-    if is_record(kind):
-        return types.BaseTuple.from_types([_numba_type(field) for field in field_types(kind).values()], kind)
-    return types.Array(types.float64, dimensions(kind), "C")
-
-
-def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Sequence[object]) -> object:
-    arrays: Any = import_module("numba.np.arrayobj")  # which takes long, and only to compile needs it
-    memory = context.make_array(signature.args[1])(context, builder, arguments[1]).data
-    header, size = itertools.count(), context.get_constant(types.intp, 8)
-
-    def number() -> object:
-        return builder.load(builder.gep(memory, [context.get_constant(types.intp, next(header))]))
-
-    def index() -> object:
-        return builder.fptosi(number(), size.type)
-
-    def read(kind: Any) -> object:
-        if isinstance(kind, types.BaseTuple):
-            return context.make_tuple(builder, kind, [read(field) for field in kind.types])
-        data, rows, columns = builder.gep(memory, [index()]), index(), index()
-        if kind is types.float64:
-            return builder.load(data)
-        shape = [rows, columns][-kind.ndim :]
-        strides = [builder.mul(columns, size), size][-kind.ndim :]
-        array = context.make_array(kind)(context, builder)
-        arrays.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-        return array._getvalue()
-
-    return read(signature.return_type)
-
-
-_extending.lower_builtin(unpack, types.NamedTupleClass, types.Array)(_lower_unpack)
-
-
 def restore(record: object, saved: Vector) -> None:
     """Write what `flat` took from a record like this one into it."""
     start = 0
@@ -177,23 +123,9 @@ def restore(record: object, saved: Vector) -> None:
         start += leaf.size
 
 
-@overload(restore, jit_options=INLINE, strict=False)
-def _restore(record: object, saved: object) -> Callable[..., int]:
-    return lambda record, saved: fill(record, saved, 0)
-
-
 def fill(record: object, saved: Vector, start: int) -> int:
     """Write the numbers from `start` on into a record, or into one array; return where those of the next one start."""
     raise NotImplementedError("it is for compiled code only")
-
-
-@overload(fill, jit_options=INLINE, strict=False)
-def _fill(record: Sized, saved: object, start: object) -> Callable[..., int]:
-    if not isinstance(record, types.BaseTuple):
-        return put
-    if len(record) == 0:
-        return lambda record, saved, start: start
-    return lambda record, saved, start: fill(record[1:], saved, fill(record[0], saved, start))
 
 
 def put(leaf: Vector | Matrix, saved: Vector, start: int) -> int:
@@ -240,3 +172,9 @@ def _reader(form: Any) -> Callable[[Vector], tuple[Any, Any]]:
 def _places(n: int) -> tuple[str, str, str]:
     """Return where the start, the rows and the columns of a leaf stand in the header `at`."""
     return f"at[{n}]", f"at[{n + 1}]", f"at[{n + 2}]"
+
+
+@before_compiling
+def _compile_packing() -> None:
+    """Let compiled code call the functions of this file."""
+    import_module("lewa.kernels.compiled_packing")

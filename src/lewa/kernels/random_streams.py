@@ -44,7 +44,6 @@ def plain_uniform(key: np.uint64, n: int) -> float:
 
 
 @or_plain(plain_uniform)
-@rule
 def uniform(key: np.uint64, n: int) -> float:
     """Return the n-th number of the stream, uniform in [0, 1): SplitMix64 (Steele, Lea, Flood 2014) read at position n."""
     z = key + np.uint64(n) * STRIDE

@@ -9,10 +9,10 @@ import os
 import platform
 import sys
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from lewa.lab.measures import COLUMNS, Row
@@ -47,7 +47,7 @@ def versions(*modules: str) -> dict[str, str]:
         "lewa": __version__,
         "source": own_fingerprint(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
+        "numba": version("numba"),
         "python": platform.python_version(),
         **{f"source of {module}": fingerprint_of(module) for module in modules},
     }

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import msgspec
 from msgspec import UNSET
-from numba import config
 
 from lewa.agent import Agent, Decision, Feedback
 from lewa.agent.assumptions import ELSEWHERE
@@ -19,6 +18,7 @@ from lewa.agent.files import json_parts
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.ids import read_id, write_id
+from lewa.kernels.jit import DISABLED
 from lewa.serve.bodies import DecisionBody, Failed, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
@@ -31,7 +31,7 @@ from lewa.serve.terms import add_terms, restored, terms_of
 
 FORMAT = 1  # of a snapshot
 STATEMENTS = ("segments", "beginning", "breaches")  # of an agent: what only its bounds need, and versions state differently
-COMPILED = not vars(config)["DISABLE_JIT"]  # compiled code and plain Python differ in the last bits
+COMPILED = not DISABLED  # compiled code and plain Python differ in the last bits
 REMEMBERED = 20_000  # finished decisions whose values are in memory; the others are read from the journal
 
 
