@@ -114,6 +114,7 @@ def test_bad_declarations_get_one_sentence() -> None:
         (lambda: lewa.text("x", 0), "size must be an integer of at least 1"),
         (lambda: lewa.vector("x", -1), "size must be an integer of at least 1"),
         (lambda: as_context([]), "at least one of"),
+        (lambda: as_context(np.array(1j)), "must be a list of"),
         (lambda: as_context([*COLUMNS, COLUMNS[0]]), "distinct names"),
         (lambda: as_context(lewa.text("x", MOST_FEATURES)), "at most 128 features, got 129"),
     ):

@@ -1,7 +1,7 @@
 """Use a lewa agent as a bandit policy of river."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +10,7 @@ from lewa.context import Column
 from lewa.feedback import feedback_kind
 from lewa.learners import find
 from lewa.units import as_number
-from lewa.validation import short_repr
+from lewa.validation import is_list, short_repr
 from lewa.version import install
 
 try:
@@ -177,7 +177,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
 
 
 def _as_arms(arms: object) -> list[str | int]:
-    named = isinstance(arms, Iterable) and not isinstance(arms, str | bytes | Mapping)
+    named = is_list(arms) and not isinstance(arms, Mapping)
     each = list(arms) if named else []  # type: ignore[call-overload]
     if not named or not all(isinstance(arm, str | Integral) for arm in each):
         raise ValueError(f"arms must be a list of names or whole numbers, got {short_repr(arms)}")

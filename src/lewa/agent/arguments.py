@@ -1,6 +1,6 @@
 """Validate the arguments of an agent: names of actions, constraints, expected values, and what fills in missing ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lewa.agent.constraint import Constraint
@@ -8,7 +8,7 @@ from lewa.agent.groups import expand
 from lewa.agent.records import Label
 from lewa.context import Context
 from lewa.units import as_number
-from lewa.validation import as_count, is_unicode, nearest, short_repr
+from lewa.validation import as_count, is_list, is_unicode, nearest, short_repr
 
 
 def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
@@ -80,7 +80,7 @@ def as_expected(
         raise ValueError(f"expected must map each name to one value per action, got {short_repr(expected)}")
     numbers: dict[str, tuple[float, ...]] = {}
     for name, values in (expected or {}).items():
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        if not is_list(values):
             raise ValueError(f"the expected {name} must be {len(actions)} numbers, one per action, got {short_repr(values)}")
         numbers[check_field(name, names)] = tuple(as_number(f"the expected {name}", value) for value in values)
         if len(numbers[name]) != len(actions):

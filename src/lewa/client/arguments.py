@@ -1,11 +1,11 @@
 """Checks of what a client is called with, before anything is sent."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from uuid import uuid4
 
-from lewa.validation import as_path, as_real, short_repr
+from lewa.validation import as_path, as_real, is_list, short_repr
 
 LONGEST_WAIT = 1e9  # seconds, which every clock can add
 
@@ -65,7 +65,7 @@ def query_of(key: object, available: object, **mappings: object) -> dict[str, ob
         as_text("key", key)
     query: dict[str, object] = {"key": key or uuid4().hex}
     if available is not None:
-        if isinstance(available, str | bytes | Mapping) or not isinstance(available, Iterable):
+        if isinstance(available, Mapping) or not is_list(available):
             raise ValueError(f"available must be a list of actions, got {short_repr(available)}")
         query["available"] = [as_text("an available action", action) for action in available]
     for name, mapping in mappings.items():

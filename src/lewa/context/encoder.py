@@ -1,6 +1,6 @@
 """Encode a context: from a mapping of names to values to one vector of features."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan, sqrt
@@ -10,7 +10,7 @@ import numpy as np
 
 from lewa.context.columns import Column, VectorColumn, column_from_plain, column_to_plain
 from lewa.types import Vector
-from lewa.validation import nearest, short_repr
+from lewa.validation import is_list, nearest, short_repr
 
 MOST_FEATURES = 128  # a round takes time of order K d^2
 
@@ -92,7 +92,7 @@ class Context:
 def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
     """Return the context of these columns, given as objects or as plain data; raise ValueError for too many features."""
     items = (columns,) if isinstance(columns, Column) else columns
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+    if isinstance(items, Mapping) or not is_list(items):
         raise ValueError(f"a context must be a list of number(...), category(...), text(...), vector(...), got {columns!r}")
     items = [column_from_plain(item) if isinstance(item, dict) else item for item in items]
     if not items or not all(isinstance(item, Column) for item in items):

@@ -1,6 +1,6 @@
 """The limits of a frontier: one constraint's limit is varied, the others are fixed; the best fixed play at each limit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from lewa.frontiers.result import BestPlay, CurvePoint
 from lewa.measures.best_play import TIGHT, best_fixed_play
 from lewa.types import Matrix, Vector
 from lewa.units import as_number
-from lewa.validation import nearest, short_repr
+from lewa.validation import is_list, nearest, short_repr
 
 CURVE_POINTS = 65  # lines at which the curve of a figure is computed
 NO_SHARE = 1e-6  # a share that is none: a linear program is solved to about that
@@ -28,7 +28,7 @@ def rounded(count: float) -> int:
 
 
 def _numbers(budgets: Sequence[float]) -> list[float]:
-    if isinstance(budgets, str | bytes) or not isinstance(budgets, Iterable):
+    if not is_list(budgets):
         raise ValueError(f"budgets must be a list of numbers, got {short_repr(budgets)}")
     lines = [as_number("a budget", line) for line in np.ravel(np.asarray(budgets, dtype=object)).tolist()]
     if not lines:

@@ -9,7 +9,7 @@ from lewa.engine.session import check_learner
 from lewa.game import Game, check_game
 from lewa.learners.base import Learner
 from lewa.types import Vector
-from lewa.validation import as_count, as_floor, short_repr
+from lewa.validation import as_count, as_floor, is_list, short_repr
 
 
 def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object = None, game: Game | None = None) -> Learner:
@@ -94,7 +94,7 @@ def as_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if isinstance(seeds, int | float) and seeds > MOST_SEEDS:
         raise ValueError(f"seeds must be at most {MOST_SEEDS}, got {short_repr(seeds)}")
     try:
-        names = tuple(map(index, seeds)) if isinstance(seeds, Iterable) else tuple(range(as_count("seeds", seeds)))
+        names = tuple(map(index, seeds)) if is_list(seeds) else tuple(range(as_count("seeds", seeds)))
     except (TypeError, ValueError):
         names = ()
     if not names or min(names) < 0 or len(set(names)) < len(names):
