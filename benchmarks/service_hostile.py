@@ -17,9 +17,9 @@ from typing import Any
 
 from benchmarks.service_load import ROOT, SECONDS, Load, Target, lewa_server
 
+from lewa.journal.store import open_store
 from lewa.serve.auth import make_key
 from lewa.serve.loopback import Connection
-from lewa.serve.store import open_store
 
 TITLE = "## A hostile reader"
 MOST = 3.0  # times the p99 without him

@@ -10,10 +10,10 @@ import msgspec
 from benchmarks.service_load import AGENT, SETUP, Repeated, Target
 
 from lewa.agent import Agent, at_most
+from lewa.journal.rows import Batch, Row
+from lewa.journal.store import open_store
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import Batch, Row
 from lewa.serve.schema import AgentSetup, Query
-from lewa.serve.store import open_store
 
 ANSWER: dict[str, float | list[float]] = {"reward": 0.5, "cost": 0.3}
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 SERVER = [
-    "lewa.serve.sqlite", "lewa.serve.postgres",
+    "lewa.journal.sqlite", "lewa.journal.postgres",
     "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl",
 ]  # fmt: skip
 WORKERS = [

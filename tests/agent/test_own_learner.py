@@ -11,8 +11,8 @@ from tests.serve.inside import service
 from tests.serve.running import SETUP
 
 from lewa import Agent, at_most, plugins, sources
+from lewa.journal.store import open_store
 from lewa.serve.archive import verify
-from lewa.serve.store import open_store
 
 EDITED = SOURCE.replace("0.1 / p.size", "0.4 / p.size").replace("0.9 / len", "0.6 / len")
 

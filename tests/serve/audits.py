@@ -4,8 +4,8 @@ import json
 from collections import Counter
 
 from lewa.ids import DecisionId
+from lewa.journal.store import Store
 from lewa.serve.archive import verify
-from lewa.serve.store import Store
 from tests.serve.running import Traffic
 
 

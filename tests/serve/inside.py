@@ -7,11 +7,11 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from lewa.journal.store import open_store
 from lewa.serve.app import App
 from lewa.serve.auth import SCOPES, make_key
 from lewa.serve.host import Host
 from lewa.serve.limits import Limits
-from lewa.serve.store import open_store
 
 Command = Callable[..., str]  # the command line: arguments and the status wanted, to what it prints
 

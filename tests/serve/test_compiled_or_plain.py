@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from lewa.journal.store import open_store
 from lewa.serve import archive, hosted
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.fold import COMPILED
-from lewa.serve.store import open_store
 from tests.serve.inside import service
 from tests.serve.running import SETUP
 

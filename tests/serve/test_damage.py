@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from lewa.journal.rows import Chain, Entry, Row, with_checksums
+from lewa.journal.sqlite import FIND_KEY, LAST, NEWEST_SNAPSHOTS, RECENT_KEYS, ROWS_AFTER, ROWS_OF
+from lewa.journal.store import DamageError, Store, StoreError, open_store
 from lewa.serve.archive import verify
-from lewa.serve.rows import Chain, Entry, Row, with_checksums
-from lewa.serve.sqlite import FIND_KEY, LAST, NEWEST_SNAPSHOTS, RECENT_KEYS, ROWS_AFTER, ROWS_OF
-from lewa.serve.store import DamageError, Store, StoreError, open_store
 from tests.serve import running
 from tests.serve.inside import Client, Command, service
 from tests.serve.postgres import Cluster
@@ -73,7 +73,7 @@ def test_a_long_read_of_postgresql_holds_up_no_short_one(cluster: Cluster) -> No
 def test_single_decisions_and_keys_are_found_by_an_index_of_postgresql(cluster: Cluster) -> None:
     import psycopg
 
-    from lewa.serve import postgres
+    from lewa.journal import postgres
 
     url = cluster.database("plans")
     open_store(url).close()

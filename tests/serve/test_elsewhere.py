@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from lewa import Agent
+from lewa.journal.rows import Snapshot
 from lewa.serve.archive import verify
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import Snapshot
 from lewa.serve.schema import AgentChange, AgentSetup, Observation
 from tests.serve.inside import Client, service
 

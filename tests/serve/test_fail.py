@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from lewa.journal.store import open_store
 from lewa.serve import fold
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.export import table
-from lewa.serve.store import open_store
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 

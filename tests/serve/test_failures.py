@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from lewa.journal.rows import Batch
+from lewa.journal.sqlite import SQLiteStore
+from lewa.journal.store import StoreError, open_store
 from lewa.serve import events, fold
 from lewa.serve.archive import export_lines, import_lines, verify
-from lewa.serve.rows import Batch
 from lewa.serve.run import _address, _without_secret
 from lewa.serve.schema import microseconds
 from lewa.serve.served import Served
-from lewa.serve.sqlite import SQLiteStore
-from lewa.serve.store import StoreError, open_store
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 

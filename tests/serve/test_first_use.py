@@ -13,16 +13,16 @@ import yaml
 
 from lewa.cli.serve import opened
 from lewa.client.decision import ServedDecision
+from lewa.journal.rows import ApiKey, Batch, Row
+from lewa.journal.sqlite import SQLiteStore
+from lewa.journal.store import UnwrittenError, open_store
+from lewa.journal.writer import Gathering, Writer
 from lewa.serve.app import refusal
 from lewa.serve.auth import Keys
-from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.errors import RequestError
 from lewa.serve.metrics import Statuses
-from lewa.serve.rows import ApiKey, Batch, Row
 from lewa.serve.run import first_key
 from lewa.serve.schema import AgentChange, NewAction, Query
-from lewa.serve.sqlite import SQLiteStore
-from lewa.serve.store import open_store
-from lewa.serve.writer import Gathering, Writer
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -158,7 +158,7 @@ def test_a_batch_that_is_refused_after_a_failure_does_not_block_the_writer() -> 
         batch.waiters.append((1, future))
         writer.reset()
         writer._commit(batch, failed=True)
-        with pytest.raises(UnavailableError):
+        with pytest.raises(UnwrittenError):
             await future
         await writer.append([Row(1, 1, "decision", 1, 1, "{}")], 0)
         writer.stop()

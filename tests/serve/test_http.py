@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lewa.serve.store import StoreError
+from lewa.journal.store import StoreError
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 

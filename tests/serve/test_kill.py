@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lewa.serve.store import open_store
+from lewa.journal.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
 from tests.serve.running import IDLE, SETUP, Server, Traffic, long, running

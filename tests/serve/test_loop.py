@@ -12,6 +12,8 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from lewa.agent.files import json_parts, to_json
+from lewa.journal.sqlite import SQLiteStore
+from lewa.journal.store import StoreError, open_store
 from lewa.serve import export, pace, pages, service
 from lewa.serve.auth import Caller, make_key
 from lewa.serve.errors import RequestError
@@ -23,8 +25,6 @@ from lewa.serve.reads import Reads
 from lewa.serve.rehearsal import look
 from lewa.serve.routes import PIECE, Json
 from lewa.serve.schema import AgentChange, LineChange, NewAction, Query
-from lewa.serve.sqlite import SQLiteStore
-from lewa.serve.store import StoreError, open_store
 from tests.serve import inside
 from tests.serve.inside import Client
 from tests.serve.running import SETUP

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import httpx2
 import pytest
 
+from lewa.journal.store import open_store
 from lewa.serve.archive import verify
-from lewa.serve.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
 from tests.serve.running import IDLE, SETUP, Server, Traffic, long, running

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from lewa.journal.sqlite import Claim
+from lewa.journal.store import BusyError, StoreError, open_store
 from lewa.serve.caps import Spending
 from lewa.serve.events import Events
 from lewa.serve.fold import Fold
 from lewa.serve.schema import Cap
 from lewa.serve.served import load
-from lewa.serve.sqlite import Claim
-from lewa.serve.store import BusyError, StoreError, open_store
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from lewa.journal.rows import stored_key
+from lewa.journal.store import Store, open_store
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.bodies import COLUMNS
 from lewa.serve.export import table
-from lewa.serve.rows import stored_key
 from lewa.serve.run import first_key
 from lewa.serve.served import load
-from lewa.serve.store import Store, open_store
 from tests.serve import running
 from tests.serve.inside import Client, service
 from tests.serve.postgres import Cluster

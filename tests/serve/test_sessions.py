@@ -12,6 +12,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.testclient import TestClient
 
+from lewa.journal.sqlite import SQLiteStore
 from lewa.serve.app import App
 from lewa.serve.auth import Caller, make_key
 from lewa.serve.errors import RequestError
@@ -20,7 +21,6 @@ from lewa.serve.host import Host
 from lewa.serve.limits import Limits
 from lewa.serve.log import Sparing
 from lewa.serve.sessions import COOKIE, LASTS, SECURE_COOKIE, Sessions
-from lewa.serve.sqlite import SQLiteStore
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 

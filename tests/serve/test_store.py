@@ -14,19 +14,18 @@ from typing import Any
 
 import pytest
 
+from lewa.journal.rows import Batch, Row
+from lewa.journal.sqlite import SQLiteStore
+from lewa.journal.store import BusyError, Store, StoreError, UnwrittenError, open_store
+from lewa.journal.writer import Writer
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.auth import SCOPES, make_key
-from lewa.serve.errors import UnavailableError
 from lewa.serve.host import Host, new_owner
 from lewa.serve.hosted import Hosted
 from lewa.serve.limits import Limits
-from lewa.serve.rows import Batch, Row
 from lewa.serve.schema import AgentSetup, Query
 from lewa.serve.served import Served, load
 from lewa.serve.service import Service
-from lewa.serve.sqlite import SQLiteStore
-from lewa.serve.store import BusyError, Store, StoreError, open_store
-from lewa.serve.writer import Writer
 from tests import forks
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, running
@@ -213,7 +212,7 @@ def test_a_failed_commit_drops_memory_and_reads_the_journal_again(tmp_path: Path
         await rounds(service, served, 5)
         before = served.hosted.hash()
         failing[0] = 1
-        with pytest.raises(UnavailableError):
+        with pytest.raises(UnwrittenError):
             await service.decide(served, [Query()])
         assert served.dropped
         assert not service.host.available
@@ -241,7 +240,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         pages = store._write.execute("PRAGMA page_count").fetchone()[0]
         store._write.execute(f"PRAGMA max_page_count={pages + 4}")
         acknowledged = 0
-        with suppress(UnavailableError):
+        with suppress(UnwrittenError):
             for n in range(10_000):
                 await service.decide(service.host.agents["router"], [Query(key="k" * 190 + str(n))])
                 acknowledged = n + 1

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from lewa.agent import Agent, Constraint, at_least, at_most
+from lewa.journal.rows import Entry, Row
 from lewa.serve import schema
 from lewa.serve.bodies import line_from, line_of
 from lewa.serve.caps import RULES, Spending, within
@@ -16,7 +17,6 @@ from lewa.serve.events import Events, _caps_ended
 from lewa.serve.fold import Fold
 from lewa.serve.hosted import Hosted
 from lewa.serve.metrics import Statuses
-from lewa.serve.rows import Entry, Row
 from lewa.serve.schema import AgentSetup, Cap, Line, LineChange, Query, Watch
 from lewa.serve.watchdog import watch
 from tests.serve.inside import Client, service

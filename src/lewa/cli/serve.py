@@ -13,7 +13,7 @@ from lewa.plugins import allow_only
 from lewa.version import install
 
 if TYPE_CHECKING:
-    from lewa.serve.store import Store
+    from lewa.journal.store import Store
 
 DEFAULT = "sqlite:///lewa.sqlite3"
 StoreOption = Annotated[str, typer.Option("--store", help="sqlite:///FILE or postgresql://...", envvar="LEWA_STORE")]
@@ -51,7 +51,7 @@ def serve(
 def opened(url: str, serving: bool = False, reading: bool = False) -> Iterator["Store"]:
     """Open a store for a command; report an error in one sentence."""
     try:
-        from lewa.serve.store import StoreError, open_store
+        from lewa.journal.store import StoreError, open_store
     except ModuleNotFoundError as error:
         raise ValueError(f"the service needs {error.name}: {install('serve')}") from None
     path = Path(unquote(url.removeprefix("sqlite:///")))

@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lewa.journal.store import DamageError, StoreError
 from lewa.serve import pages
 from lewa.serve.api import ROUTES
 from lewa.serve.auth import Caller
@@ -34,7 +35,6 @@ from lewa.serve.routes import PRIVATE, Call, Json, Route, check_values, json_res
 from lewa.serve.schema import in_words
 from lewa.serve.service import Service
 from lewa.serve.sessions import Sessions, is_own, token_of
-from lewa.serve.store import DamageError, StoreError
 
 CALLS = "/v1/agents/{name}/"
 MARK = FORWARDED.encode()

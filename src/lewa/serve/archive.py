@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from lewa.journal.rows import KINDS, AgentRow, Audit, Chain, KeyRow, Row, Snapshot, stored_key, with_checksums
+from lewa.journal.store import DamageError, Store
 from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.export import plain
 from lewa.serve.fold import COMPILED
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import KINDS, AgentRow, Audit, Chain, KeyRow, Row, Snapshot, stored_key, with_checksums
-from lewa.serve.store import DamageError, Store
 
 
 class Verdict(NamedTuple):

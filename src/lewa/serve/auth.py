@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from lewa.journal.rows import ApiKey
 from lewa.serve.errors import RequestError
-from lewa.serve.rows import ApiKey
 
 SCOPES = ("decide", "feedback", "read", "admin")
 RATE = 10_000.0  # requests per second, unless a key says otherwise

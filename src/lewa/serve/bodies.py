@@ -10,7 +10,7 @@ from lewa.agent import Agent, Constraint, at_least, at_most
 from lewa.agent.breaker import USUAL, Breaker
 from lewa.agent.records import Value
 from lewa.agent.values import check_bounds, value_bounds
-from lewa.serve.rows import Row
+from lewa.journal.rows import Row
 from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, Line, Number, Observation
 
 DEPTH = 20  # of a context

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from lewa.journal.rows import Entry, KeyRow
 from lewa.serve.bodies import DecisionBody
 from lewa.serve.pace import Pace
-from lewa.serve.rows import Entry, KeyRow
 from lewa.serve.schema import Query
 from lewa.serve.served import Served
 

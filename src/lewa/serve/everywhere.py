@@ -4,15 +4,14 @@ from collections.abc import Collection
 
 from starlette.requests import Request
 
+from lewa.journal.store import DamageError, StoreError
 from lewa.serve.auth import Caller
-from lewa.serve.errors import UnavailableError
 from lewa.serve.forward import FORWARDED, Forwarder
 from lewa.serve.host import Host
 from lewa.serve.hosted import Hosted
 from lewa.serve.log import log
 from lewa.serve.reads import Reads
 from lewa.serve.served import load
-from lewa.serve.store import DamageError, StoreError
 
 
 class Everywhere:
@@ -37,7 +36,7 @@ class Everywhere:
             try:
                 hosted, chain, *_ = await self._reads.run(caller, load, self._host.store, agent.id, begun=True)
             except Exception as error:  # as at the start: one whose journal is damaged stops nobody else
-                if isinstance(error, StoreError | UnavailableError) and not isinstance(error, DamageError):
+                if isinstance(error, StoreError) and not isinstance(error, DamageError):
                     raise
                 log("journal damaged", agent=agent.name, why=str(error))
             else:

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from lewa.frontiers import frontier
+from lewa.journal.rows import TOLD, Row
+from lewa.journal.store import Store
 from lewa.serve.auth import Caller
 from lewa.serve.bodies import COLUMNS, DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted import Hosted
 from lewa.serve.reads import Reads
-from lewa.serve.rows import TOLD, Row
 from lewa.serve.schema import Line, WhatIf
-from lewa.serve.store import Store
 from lewa.version import install
 
 PAGE = 5_000

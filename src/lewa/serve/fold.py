@@ -18,6 +18,7 @@ from lewa.agent.files import json_parts
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.ids import read_id, write_id
+from lewa.journal.rows import Row, Snapshot
 from lewa.kernels.jit import DISABLED
 from lewa.serve.bodies import DecisionBody, Failed, Open, body_of, record_value
 from lewa.serve.caps import Spending
@@ -25,7 +26,6 @@ from lewa.serve.changes import current
 from lewa.serve.history import History
 from lewa.serve.recent import Recent
 from lewa.serve.rehearsal import Rehearsal
-from lewa.serve.rows import Row, Snapshot
 from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
 from lewa.serve.terms import add_terms, restored, terms_of
 

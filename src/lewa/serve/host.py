@@ -12,16 +12,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from lewa.journal.rows import AgentRow, Audit, Entry, KeyRow
+from lewa.journal.store import DamageError, Store, StoreError, UnwrittenError
+from lewa.journal.writer import Writer
 from lewa.serve.auth import REFRESH, Keys
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.limits import Limits
 from lewa.serve.log import log
 from lewa.serve.metrics import Meters
-from lewa.serve.rows import AgentRow, Audit, Entry, KeyRow
 from lewa.serve.schema import AgentChange, SafetyChange
 from lewa.serve.served import Served, load
-from lewa.serve.store import DamageError, Store, StoreError
-from lewa.serve.writer import Writer
 
 T = TypeVar("T")
 FORGET = 60.0  # seconds between two deletions of old idempotency keys
@@ -92,7 +92,7 @@ class Host:
                 epochs = {served.number: served.epoch for served in self.agents.values()}
                 await self.writer.call(lambda store: store.release(epochs))
                 await self.writer.call(lambda store: store.release({}))
-        except (StoreError, UnavailableError) as error:
+        except StoreError as error:
             log("stopped without a snapshot", why=str(error))
         self.writer.stop()
         for threads in (self._readers, self._lookout):
@@ -126,7 +126,7 @@ class Host:
             await asyncio.to_thread(served.load_keys, self.store)
             await self.compile(served)
         except Exception as error:
-            if isinstance(error, StoreError | UnavailableError) and not isinstance(error, DamageError):
+            if isinstance(error, StoreError) and not isinstance(error, DamageError):
                 raise  # the store is at fault, not this journal
             self.found_damage(name, error)
             return None
@@ -326,7 +326,7 @@ class Host:
         try:
             snapshot = await asyncio.to_thread(copy.snapshot, number, seq, at)
             await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
-        except (StoreError, UnavailableError) as error:
+        except StoreError as error:
             log("no snapshot", agent=served.name, why=str(error))
 
     def _failed(self, error: Exception) -> None:
@@ -362,7 +362,7 @@ class Host:
                 before = self._drops
                 await self._load_all()
             except Exception as error:
-                if isinstance(error, StoreError):
+                if isinstance(error, StoreError) and not isinstance(error, UnwrittenError):
                     self._missing = "its store does not answer"
                 log("the store is still unavailable", why=str(error))
                 await asyncio.sleep(pause)
@@ -422,11 +422,11 @@ class Host:
             await asyncio.sleep(min(self.lease / 3, 1.0))
             try:
                 await work()
+            except (UnwrittenError, UnavailableError):
+                pass  # the store is being read again
             except StoreError as error:
                 if self.available:
                     self._failed(error)
-            except UnavailableError:
-                pass  # the store is being read again
             except Exception as error:
                 log("upkeep failed", why=str(error))
 

@@ -17,6 +17,7 @@ from lewa.agent.files import to_json
 from lewa.agent.reserves import reserved_averages
 from lewa.agent.status import Status
 from lewa.agent.values import check_bounds, value_bounds
+from lewa.journal.rows import Entry
 from lewa.serve.bodies import (
     COLUMNS,
     DecisionBody,
@@ -33,7 +34,6 @@ from lewa.serve.caps import RULES, check_caps, within
 from lewa.serve.changes import check_change, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, look, nothing, warm
-from lewa.serve.rows import Entry
 from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query
 from lewa.serve.terms import terms_at
 from lewa.serve.watchdog import Watched, check_watchdog, watch

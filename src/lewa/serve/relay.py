@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lewa.journal.store import StoreError
 from lewa.serve.auth import REFRESH, Caller
-from lewa.serve.errors import UnavailableError
 from lewa.serve.forward import Forwarder
 from lewa.serve.history import POINTS
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.sessions import COOKIE, Sessions
-from lewa.serve.store import StoreError
 
 if TYPE_CHECKING:
     from lewa.serve.events import Event, Queue
@@ -40,7 +39,7 @@ class Relay:
             while True:
                 try:
                     addresses = await self._host.others()
-                except (StoreError, UnavailableError):
+                except StoreError:
                     addresses = []
                 for address in addresses:
                     if address not in following or following[address].done():

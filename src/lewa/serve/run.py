@@ -12,13 +12,13 @@ from types import FrameType
 
 import uvicorn
 
+from lewa.journal.store import Store, StoreError, open_store
 from lewa.serve.app import App
 from lewa.serve.auth import SCOPES, is_key_of, make_key
 from lewa.serve.host import Host, new_owner
 from lewa.serve.limits import Limits
 from lewa.serve.log import log, take_over
 from lewa.serve.protocol import LimitedConnection, Room, most_connections
-from lewa.serve.store import Store, StoreError, open_store
 
 SWITCH = 0.001  # seconds that the event loop waits for a thread that computes
 GRACE = 5  # seconds that requests under way have at the end

@@ -5,11 +5,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from lewa.journal.rows import Chain, Entry, KeyRow, Row, stored_key
+from lewa.journal.store import Store
 from lewa.serve.history import point_of
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import Chain, Entry, KeyRow, Row, stored_key
 from lewa.serve.schema import microseconds
-from lewa.serve.store import Store
 
 REMEMBERED_KEYS = 100_000
 SECOND = 1_000_000  # microseconds

@@ -11,6 +11,8 @@ import msgspec
 from msgspec import UNSET
 from starlette.requests import Request
 
+from lewa.journal.rows import TOLD, Audit, Chain, Entry, KeyRow, Row, stored_key
+from lewa.journal.store import Store
 from lewa.serve.auth import Caller
 from lewa.serve.bodies import Failed, body_of
 from lewa.serve.drawing import Drawing, Made
@@ -22,7 +24,6 @@ from lewa.serve.host import LOST, Host
 from lewa.serve.hosted import Hosted
 from lewa.serve.pace import MOST, Pace
 from lewa.serve.reads import Reads
-from lewa.serve.rows import TOLD, Audit, Chain, Entry, KeyRow, Row, stored_key
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -36,7 +37,6 @@ from lewa.serve.schema import (
     Told,
 )
 from lewa.serve.served import Served, load
-from lewa.serve.store import Store
 
 T = TypeVar("T")
 Done = tuple[list[Told], list[Entry], Sequence[KeyRow]]  # what a part of a list gave, and what the journal has to hold of it

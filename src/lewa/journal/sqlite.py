@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
-from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, BusyError, DamageError, StoreError, pending
+from lewa.journal.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
+from lewa.journal.store import ADMIN_KEY, KEPT_SNAPSHOTS, BusyError, DamageError, StoreError, pending
 
 ROWS = "agent, seq, kind, at, decision, body, checksum"
 INSERT_ROWS = f"""INSERT INTO journal ({ROWS})

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import TypeVar
 
-from lewa.serve.errors import UnavailableError
-from lewa.serve.rows import Batch, KeyRow, Row
-from lewa.serve.store import Store
+from lewa.journal.rows import Batch, KeyRow, Row
+from lewa.journal.store import Store, UnwrittenError
 
 T = TypeVar("T")
 PATIENCE = 0.0015  # seconds that a batch waits for the callers that were answered just now
-NOT_WRITTEN = "the store did not commit this request, and nothing was changed; send it again"
+UNWRITTEN = "the store did not commit this request, and nothing was changed; send it again"
 
 
 class Gathering(Batch):
@@ -103,7 +102,7 @@ class Writer:
             self._items.clear()
         for item in items:
             if item is not None:
-                _refuse(item, UnavailableError(NOT_WRITTEN))
+                _refuse(item, UnwrittenError(UNWRITTEN))
 
     def stop(self) -> None:
         """Write what is queued, then end the thread."""
@@ -155,7 +154,7 @@ class Writer:
         started = time.perf_counter()
         try:
             if failed:
-                raise UnavailableError(NOT_WRITTEN)
+                raise UnwrittenError(UNWRITTEN)
             lost = self._store.commit(batch)
         except Exception as error:
             if not failed:  # what was never tried fails nothing: the host may have begun again meanwhile
@@ -168,7 +167,7 @@ class Writer:
     def _work(self, job: Job, failed: bool) -> None:
         try:
             if failed:
-                raise UnavailableError(NOT_WRITTEN)
+                raise UnwrittenError(UNWRITTEN)
             result = job.work(self._store)
         except Exception as error:
             self._loop.call_soon_threadsafe(_refuse, job, error)
@@ -183,15 +182,15 @@ class Writer:
         for agent, future in batch.waiters:
             if not future.done():
                 if agent in lost:
-                    future.set_exception(UnavailableError("another replica has this agent now; send the call again", 0.1))
+                    future.set_exception(UnwrittenError("another replica has this agent now; send the call again"))
                 else:
                     future.set_result(None)
         self._on_commit(len(batch.rows), seconds)
 
     def _refused(self, batch: Gathering, error: Exception) -> None:
-        if not isinstance(error, UnavailableError):  # the first one; what follows it was never tried
+        if not isinstance(error, UnwrittenError):  # the first one; what follows it was never tried
             self._on_failure(error)
-        _refuse(batch, UnavailableError(NOT_WRITTEN))
+        _refuse(batch, UnwrittenError(UNWRITTEN))
 
 
 def _set(future: "asyncio.Future[object]", result: object) -> None:

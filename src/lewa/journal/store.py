@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Protocol
 
-from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
+from lewa.journal.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
 from lewa.version import install
 
 KEPT_SNAPSHOTS = 3  # per agent
@@ -18,6 +18,10 @@ class StoreError(Exception):
 
 class DamageError(StoreError):
     """Data of the store is damaged where it was read; the rest may be sound."""
+
+
+class UnwrittenError(StoreError):
+    """Nothing of this call was written: it should be sent again."""
 
 
 class BusyError(ValueError):
@@ -114,12 +118,12 @@ def open_store(
     A store that is only for `reading` may be a SQLite file that cannot be written, such as a backup.
     """
     if url.startswith("sqlite:///"):
-        from lewa.serve.sqlite import SQLiteStore
+        from lewa.journal.sqlite import SQLiteStore
 
         return SQLiteStore(url, serving=serving, reading=reading)
     if url.startswith(("postgresql://", "postgres://")):
         try:
-            from lewa.serve.postgres import PostgresStore
+            from lewa.journal.postgres import PostgresStore
         except ModuleNotFoundError as error:
             raise ValueError(f"a PostgreSQL store needs {error.name}: {install('postgres')}") from None
         return PostgresStore(url, owner=owner, address=address, ttl=ttl)
@@ -129,7 +133,7 @@ def open_store(
 
 def migrations(kind: str) -> list[tuple[int, str]]:
     """Return the numbered statements that make the tables, in order."""
-    folder = files("lewa.serve").joinpath("migrations", kind)
+    folder = files("lewa.journal").joinpath("migrations", kind)
     scripts = [
         (int(script.name.split(".")[0]), script.read_text()) for script in folder.iterdir() if script.name.endswith(".sql")
     ]

@@ -13,8 +13,8 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
-from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, DamageError, StoreError, pending
+from lewa.journal.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
+from lewa.journal.store import ADMIN_KEY, KEPT_SNAPSHOTS, DamageError, StoreError, pending
 
 ROWS = "agent, seq, kind, at, decision, body, checksum"
 COMMIT = f"""
