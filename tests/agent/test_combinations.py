@@ -11,8 +11,8 @@ import pytest
 import lewa
 from lewa import Agent, Governor, at_most
 from lewa.agent import forks
-from lewa.agent.current_guarantee import Segment
 from lewa.agent.records import Change, Record
+from lewa.agent.status.guarantee import Segment
 from lewa.theory.guarantees import PATHWISE, Guarantee
 
 ACTIONS = ["a", "b", "c"]

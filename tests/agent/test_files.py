@@ -12,7 +12,7 @@ import pytest
 from tests.theorems.instances import HUNT
 
 from lewa import Agent, Governor, at_least, at_most, number
-from lewa.agent.status import report
+from lewa.agent.status.report import report
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 

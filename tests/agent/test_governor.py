@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.theorems.instances import HUNT
 
 from lewa import Agent, Governor, at_least, at_most
-from lewa.agent.assumptions import NEVER_SAFE
-from lewa.agent.debt_ledger import DebtLedger
-from lewa.agent.governor import Rule, best_mixture
-from lewa.agent.governor_status import governor_status
+from lewa.agent.governor.ledger import DebtLedger
+from lewa.agent.governor.rule import Rule, best_mixture
+from lewa.agent.governor.status import governor_status
 from lewa.agent.records import Change, Record
 from lewa.agent.statistics import Statistics
+from lewa.agent.status.assumptions import NEVER_SAFE
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 
@@ -129,7 +129,7 @@ def test_a_play_that_is_safe_in_the_mean_passes_the_bound_with_no_more_than_its_
         0,
         0,
     )
-    from lewa.agent.governor_status import governor_status
+    from lewa.agent.governor.status import governor_status
 
     for seed in range(runs):
         dice, ledger, debt, worst, peak = np.random.default_rng(seed), DebtLedger(rule, [0.0]), 0.0, -np.inf, 0.0

@@ -14,12 +14,13 @@ from tests.statements import entropy, late_statements, probable_statements
 
 import lewa
 from lewa import Agent, Governor, at_least, learners
-from lewa.agent import Status, assumptions, current_guarantee
-from lewa.agent.assumptions import IN_RANGE
+from lewa.agent import Status
 from lewa.agent.compact import from_text, to_text
 from lewa.agent.elsewhere import record_elsewhere
-from lewa.agent.governor_status import FIXED, OUTCOME
+from lewa.agent.governor.status import FIXED, OUTCOME
 from lewa.agent.recent import Shift
+from lewa.agent.status import assumptions, guarantee
+from lewa.agent.status.assumptions import IN_RANGE
 from lewa.feedback import feedback_kind
 from lewa.learners import Learner
 from lewa.theory import contexts, delayed, delayed_probable, guarantees, projected, rivals
@@ -104,7 +105,7 @@ def test_a_saved_start_that_an_earlier_version_cut_off_has_no_bound() -> None:
     _, agent = turned_around("lewa", "limit", 200, horizon=10_000)
     assert agent.status().guarantee.regret is not None or "trivial" in agent.status().guarantee.reason
     saved = agent.snapshot()
-    saved["state"]["beginning"]["start"][0] = current_guarantee.FLOORED
+    saved["state"]["beginning"]["start"][0] = guarantee.FLOORED
     assert "did not record" in Agent.restore(saved).status().guarantee.reason
 
 

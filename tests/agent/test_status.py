@@ -9,7 +9,7 @@ import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent import Feedback
 from lewa.agent.constraint import Constraint
-from lewa.agent.diagnostics import suggest_range
+from lewa.agent.status.diagnostics import suggest_range
 from lewa.kernels import rest
 
 pytestmark = pytest.mark.compiled

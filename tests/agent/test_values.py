@@ -9,7 +9,7 @@ import pytest
 from lewa import Agent, at_least, at_most
 from lewa.agent import Feedback
 from lewa.agent.constraint import Constraint
-from lewa.agent.readings import readings
+from lewa.agent.status.readings import readings
 
 
 def told(limit: Constraint, values: list[float], learner: str = "auto") -> Agent:

@@ -13,12 +13,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from lewa import Agent, at_least, at_most
-from lewa.agent import VerdictChange, diagnostics
+from lewa.agent import VerdictChange
 from lewa.agent.constraint import Constraint
-from lewa.agent.metrics import CODES
 from lewa.agent.recent import Recent, find_common_shift, find_shift
 from lewa.agent.statistics import FALSE_ALARM, STEP, WINDOW, Statistics, _add_value, add_action
-from lewa.agent.verdicts import quick_verdict, verdict_of
+from lewa.agent.status import diagnostics
+from lewa.agent.status.metrics import CODES
+from lewa.agent.status.verdicts import quick_verdict, verdict_of
 from lewa.units import Scale
 
 pytestmark = pytest.mark.slow
@@ -334,8 +335,8 @@ def test_the_quick_verdict_is_the_verdict(sense: Callable[..., Constraint], mean
 
 
 def test_the_codes_of_warnings_are_in_one_table_and_in_the_metrics() -> None:
-    package, page = Path(diagnostics.__file__).parent, Path(__file__).parents[2] / "docs" / "agent.md"
-    sources = "".join(file.read_text() for file in sorted(package.glob("*.py")))
+    package, page = Path(diagnostics.__file__).parents[1], Path(__file__).parents[2] / "docs" / "agent.md"
+    sources = "".join(file.read_text() for file in sorted(package.rglob("*.py")))
     used = set(re.findall(r'(?:warn|StatusWarning)\(\s*"([a-z-]+)"', sources))
     table = page.read_text().split("| code | the warning reports |")[1].split("\n\n")[0]
     assert used == set(CODES) == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M))

@@ -6,12 +6,12 @@ from lewa.agent.constraint import Constraint, at_least, at_most
 from lewa.agent.driver import LARGEST_PLAY
 from lewa.agent.elsewhere import record_elsewhere
 from lewa.agent.errors import BusyError, ClosedError, StoppedError, UnknownError
-from lewa.agent.governor import Governor
-from lewa.agent.governor_status import GovernorStatus
+from lewa.agent.governor.rule import Governor
+from lewa.agent.governor.status import GovernorStatus
 from lewa.agent.journal import read_journal
 from lewa.agent.records import Change, Decision, Feedback, Record, record
-from lewa.agent.status import Certificate, ConstraintStatus, Status
-from lewa.agent.watch import VerdictChange
+from lewa.agent.status.report import Certificate, ConstraintStatus, Status
+from lewa.agent.status.watch import VerdictChange
 
 __all__ = [
     "LARGEST_PLAY",

@@ -4,23 +4,24 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
-from lewa.agent import arguments, contexts, setup
+from lewa.agent import arguments, setup
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
 from lewa.agent.breaker import USUAL, Breaker, Clock, as_breaker
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
+from lewa.agent.context import features as contexts
+from lewa.agent.context.policies import Policy, advise, as_policies
+from lewa.agent.context.regressors import as_regressor_name, bind, for_regressor
 from lewa.agent.core import AgentCore, log
-from lewa.agent.debt_ledger import DebtLedger
-from lewa.agent.diagnostics import StatusWarning
 from lewa.agent.exposure import Exposure
-from lewa.agent.governor import Governor, Rule, as_governor, split_governed
-from lewa.agent.policies import Policy, advise, as_policies
+from lewa.agent.governor.ledger import DebtLedger
+from lewa.agent.governor.rule import Governor, Rule, as_governor, split_governed
 from lewa.agent.records import NO_CONTEXT, Change, Decision, Feedback, Input, Label, as_json
-from lewa.agent.regressors import as_regressor_name, bind, for_regressor
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
-from lewa.agent.status import Status, report
-from lewa.agent.watch import VerdictCallback, announce
+from lewa.agent.status.diagnostics import StatusWarning
+from lewa.agent.status.report import Status, report
+from lewa.agent.status.watch import VerdictCallback, announce
 from lewa.context import Column
 from lewa.types import Vector
 from lewa.validation import as_count, as_flag, nearest

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lewa.agent.constraint import Constraint
-from lewa.agent.groups import expand
+from lewa.agent.context.groups import expand
 from lewa.agent.records import Label
 from lewa.context import Context
 from lewa.units import as_number

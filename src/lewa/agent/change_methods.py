@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lewa.agent.breaker import Breaker, as_breaker
-from lewa.agent.governor import Governor, as_governor
+from lewa.agent.governor.rule import Governor, as_governor
 from lewa.agent.records import Change, Label
 from lewa.agent.setup import Setup, field_index, refuse_outside
 from lewa.units import as_number

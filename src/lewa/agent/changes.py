@@ -13,11 +13,11 @@ import numpy as np
 from lewa.agent.arguments import as_actions
 from lewa.agent.breaker import as_breaker
 from lewa.agent.constraint import Constraint
-from lewa.agent.current_guarantee import begin_segment, cut, with_segment
-from lewa.agent.debt_ledger import DebtLedger
-from lewa.agent.governor import Rule, governor_from_plain
+from lewa.agent.governor.ledger import DebtLedger
+from lewa.agent.governor.rule import Rule, governor_from_plain
 from lewa.agent.records import Change
 from lewa.agent.setup import Setup, clipped_unit, field_index, refuse_infeasible
+from lewa.agent.status.guarantee import begin_segment, cut, with_segment
 from lewa.engine.extend import extend, with_floor
 from lewa.kernels.roles import Rescaling
 from lewa.learners.base import Learner

@@ -11,21 +11,21 @@ import numpy as np
 from lewa.agent import files, forks, saved_state, setup
 from lewa.agent.batches import rehearse
 from lewa.agent.changes import apply_change
-from lewa.agent.contexts import recorded_context
+from lewa.agent.context.features import recorded_context
+from lewa.agent.context.misfits import Misfits
+from lewa.agent.context.policies import Policy
+from lewa.agent.context.regressors import NOT_SAVED, bind
 from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, Journal, newest_snapshot, read_tail
 from lewa.agent.journaling import Journaling
-from lewa.agent.misfits import Misfits
 from lewa.agent.pending import Pending
-from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
-from lewa.agent.regressors import NOT_SAVED, bind
 from lewa.agent.rule_version import RuleCheck, explain_misfit
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
-from lewa.agent.watch import VerdictCallback, Watch, announce
+from lewa.agent.status.watch import VerdictCallback, Watch, announce
 from lewa.types import Vector
 from lewa.units import as_number
 from lewa.validation import as_count, as_flag, as_path, is_list, nearest, short_repr

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from lewa.agent.agent import Agent
-from lewa.agent.assumptions import ELSEWHERE
-from lewa.agent.contexts import charges_of
+from lewa.agent.context.features import charges_of
 from lewa.agent.records import Decision, Label, play_to_bytes
+from lewa.agent.status.assumptions import ELSEWHERE
 from lewa.theory.guarantees import none
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from lewa.agent.breaker import breakers_from_plain
-from lewa.agent.current_guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
-from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
 from lewa.agent.epochs import Epochs
 from lewa.agent.exposure import Exposure
+from lewa.agent.governor.ledger import ledger_from_plain
 from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, JsonObject, Plain, record
@@ -21,6 +20,7 @@ from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.state_parts import COUNTS
 from lewa.agent.statistics import Statistics
+from lewa.agent.status.guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
 from lewa.engine.check_feedback import check_features
 from lewa.validation import as_count, short_repr
 

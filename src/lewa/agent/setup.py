@@ -20,7 +20,7 @@ from lewa.agent.arguments import (
 )
 from lewa.agent.breaker import USUAL, Breaker, as_breaker
 from lewa.agent.constraint import Constraint
-from lewa.agent.contexts import check_contextual, mixing_learner
+from lewa.agent.context.features import check_contextual, mixing_learner
 from lewa.agent.records import JsonObject, Label, Plain
 from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner, least_bound_beside
 from lewa.context import Context, as_context

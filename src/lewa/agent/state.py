@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lewa.agent.assumptions import ELSEWHERE, ROUNDING, UNSURE, all_counts
-from lewa.agent.contexts import settle_costs
-from lewa.agent.current_guarantee import withdraw_earlier
+from lewa.agent.context.features import settle_costs
+from lewa.agent.context.groups import spread
 from lewa.agent.errors import ClosedError, UnknownError
-from lewa.agent.groups import spread
 from lewa.agent.pending import Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Shift, find_common_shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.state_parts import StateParts
 from lewa.agent.statistics import STEP, add_action, add_all
+from lewa.agent.status.assumptions import ELSEWHERE, ROUNDING, UNSURE, all_counts
+from lewa.agent.status.guarantee import withdraw_earlier
 from lewa.agent.values import check_bounds, single_value, vector_value
 from lewa.ids import read_id, write_id
 from lewa.types import Indices, Vector

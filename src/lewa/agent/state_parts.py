@@ -7,18 +7,18 @@ from typing import Self
 import numpy as np
 
 from lewa.agent.breaker import Breakers
-from lewa.agent.current_guarantee import Beginning, Segment
-from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.context.regressors import Regressors
 from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
 from lewa.agent.epochs import Epochs
 from lewa.agent.exposure import Exposure
+from lewa.agent.governor.ledger import DebtLedger
 from lewa.agent.pending import OpenDecisions, Pending, Units
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, Label
-from lewa.agent.regressors import Regressors
 from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import Statistics
+from lewa.agent.status.guarantee import Beginning, Segment
 from lewa.agent.values import value_bounds
 from lewa.kernels import DICE, keys
 from lewa.kernels.roles import Rescaling

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import UNSET
 
 from lewa.agent import Agent, Decision, Feedback
-from lewa.agent.assumptions import ELSEWHERE
 from lewa.agent.elsewhere import breaches_of, count_earlier
 from lewa.agent.files import json_parts
 from lewa.agent.records import play_to_bytes
+from lewa.agent.status.assumptions import ELSEWHERE
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.ids import read_id, write_id
 from lewa.journal.rows import Row, Snapshot

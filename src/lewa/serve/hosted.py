@@ -15,7 +15,7 @@ from lewa.agent import Decision
 from lewa.agent.elsewhere import record_elsewhere
 from lewa.agent.files import to_json
 from lewa.agent.reserves import reserved_averages
-from lewa.agent.status import Status
+from lewa.agent.status.report import Status
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.journal.rows import Entry
 from lewa.serve.bodies import (

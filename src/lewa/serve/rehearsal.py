@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from lewa.agent import Agent
 from lewa.agent.breaker import Breakers
-from lewa.agent.status import Status, report
+from lewa.agent.status.report import Status, report
 from lewa.serve.schema import Number
 
 

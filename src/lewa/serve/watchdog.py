@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lewa.agent import Agent
-from lewa.agent.readings import readings
-from lewa.agent.verdicts import Reading
+from lewa.agent.status.readings import readings
+from lewa.agent.status.verdicts import Reading
 from lewa.serve.schema import Watch
 
 

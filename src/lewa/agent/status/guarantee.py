@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lewa.agent.assumptions import (
+from lewa.agent.governor.status import with_safe_rounds
+from lewa.agent.records import Change, JsonObject, Plain
+from lewa.agent.status.assumptions import (
     CARRIED,
     CHECKS,
     OWN,
@@ -20,8 +22,6 @@ from lewa.agent.assumptions import (
     in_this_run,
     safe_rounds,
 )
-from lewa.agent.governor_status import with_safe_rounds
-from lewa.agent.records import Change, JsonObject, Plain
 from lewa.measures.verdict import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE
 from lewa.theory.guarantees import MISSING, SHARES, Guarantee, guarantee, none, unproved

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from lewa import notebook
-from lewa.agent.assumptions import LEVEL, safe_rounds
 from lewa.agent.breaker import RestingAction
 from lewa.agent.constraint import Constraint
-from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantees, decisions_made
-from lewa.agent.diagnostics import StatusWarning, find_problems
-from lewa.agent.governor_status import GovernorStatus, evidence_of, governor_status
-from lewa.agent.metrics import metrics_text
-from lewa.agent.misfits import Misfits
+from lewa.agent.context.misfits import Misfits
+from lewa.agent.governor.status import GovernorStatus, evidence_of, governor_status
 from lewa.agent.records import Change, JsonObject, Plain
 from lewa.agent.state import AgentState
-from lewa.agent.verdicts import promised_limit, verdict_of
+from lewa.agent.status.assumptions import LEVEL, safe_rounds
+from lewa.agent.status.diagnostics import StatusWarning, find_problems
+from lewa.agent.status.guarantee import CUTS, Segment, all_segments, current_guarantees, decisions_made
+from lewa.agent.status.metrics import metrics_text
+from lewa.agent.status.verdicts import promised_limit, verdict_of
 from lewa.measures import best_fixed_play
 from lewa.measures.performance import dual_certificate
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee

@@ -4,12 +4,12 @@ from math import floor, log10
 
 import numpy as np
 
-from lewa.agent.assumptions import LEVEL, reachable_floors, upper_ends
 from lewa.agent.constraint import Constraint
-from lewa.agent.debt_ledger import governor_problems
+from lewa.agent.governor.ledger import governor_problems
 from lewa.agent.recent import Shift
 from lewa.agent.setup import mixed_sources
 from lewa.agent.state import AgentState
+from lewa.agent.status.assumptions import LEVEL, reachable_floors, upper_ends
 from lewa.learners import settings_of
 from lewa.measures.best_play import nearest_floors
 

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lewa.agent.diagnostics import StatusWarning, shift_text
 from lewa.agent.recent import Shift
 from lewa.agent.state import AgentState
-from lewa.agent.verdicts import promised_limit, quick_verdict
+from lewa.agent.status.diagnostics import StatusWarning, shift_text
+from lewa.agent.status.verdicts import promised_limit, quick_verdict
 
 log = logging.getLogger("lewa.agent")
 log.addHandler(logging.NullHandler())  # nothing goes to standard error unless the application asks for it

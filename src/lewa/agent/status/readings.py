@@ -1,7 +1,7 @@
 """What the rules of a watchdog are judged by, if the application watches an agent itself."""
 
 from lewa.agent.agent import Agent
-from lewa.agent.verdicts import Reading, reading_of
+from lewa.agent.status.verdicts import Reading, reading_of
 
 
 def readings(agent: Agent) -> dict[str, Reading]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lewa.agent.status import Status
+    from lewa.agent.status.report import Status
 
 COUNTS = ("decisions", "answered", "failed", "late", "filled_in", "expired", "masked")
 GAUGES = ("limit", "promised", "average", "low", "high", "recent", "smooth", "debt", "reserved", "multiplier", "price")

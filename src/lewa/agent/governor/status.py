@@ -5,10 +5,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lewa.agent.assumptions import LEVEL, ROUNDING, Assumption, contradicted, reachable_floors, shifts_since, upper_ends
-from lewa.agent.debt_ledger import DebtLedger
-from lewa.agent.governor import LEARNED, MEAN, SURE, WEIGHTED, Rule
+from lewa.agent.governor.ledger import DebtLedger
+from lewa.agent.governor.rule import LEARNED, MEAN, SURE, WEIGHTED, Rule
 from lewa.agent.records import JsonObject
+from lewa.agent.status.assumptions import (
+    LEVEL,
+    ROUNDING,
+    Assumption,
+    contradicted,
+    reachable_floors,
+    shifts_since,
+    upper_ends,
+)
 from lewa.theory.governed import learned_excess, mean_excess
 from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude
 from lewa.types import Matrix, Vector

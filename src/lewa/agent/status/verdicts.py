@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.agent.assumptions import LEVEL
 from lewa.agent.constraint import Constraint
 from lewa.agent.state import AgentState
+from lewa.agent.status.assumptions import LEVEL
 from lewa.measures.confidence_sequence import least_reach, most_reach, reach
 
 SLACK = 1 - 1e-9  # of a bound from below, for the rounding of what it bounds

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.agent.constraint import Constraint
-from lewa.agent.governor import MEAN, SURE, WEIGHTED, Governor, Rule, best_mixture, governor_from_plain
+from lewa.agent.governor.rule import MEAN, SURE, WEIGHTED, Governor, Rule, best_mixture, governor_from_plain
 from lewa.agent.records import JsonObject, Label, Plain
 from lewa.agent.statistics import Statistics
 from lewa.kernels import exceeds

@@ -1,0 +1,1 @@
+"""The status of an agent: verdicts, guarantees, assumptions, warnings and metrics."""
