@@ -111,9 +111,11 @@ def test_a_table_in_parts_gives_the_same_bits_as_in_memory(tmp_path: Path, layou
     assert (one.shortfall == other.shortfall).all()
 
 
-def test_a_log_in_parts_is_valued_like_one_in_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("files", [1, 2, 11])
+def test_a_log_has_the_same_values_in_one_part_as_in_many(tmp_path: Path, files: int) -> None:
     table = drifting_log()
-    there, here = (lewa.frontier(each, **COLUMNS, points=3) for each in (folder(tmp_path / "log", table), table))
+    path = folder(tmp_path / "log", table, files, group=900 if files == 1 else 37)
+    there, here = (lewa.frontier(each, **COLUMNS, points=3) for each in (path, table))
     close(plain(there), plain(here))
 
 

@@ -15,7 +15,8 @@ import lewa
 from lewa.data.columns import Data
 from lewa.data.files import read_data
 from lewa.data.log import Log
-from lewa.data.off_policy import Value, doubly_robust, ips, past_means, snips
+from lewa.data.moments import Value, past_mean
+from lewa.data.off_policy import doubly_robust, ips, snips
 from lewa.formatting import number
 from lewa.frontiers import Frontier, frontier
 from lewa.frontiers.of_log import HALVES, SHUFFLED
@@ -247,6 +248,11 @@ def test_the_play_of_a_log_in_order_is_chosen_by_the_first_half_and_valued_by_th
             assert found.low <= value.value - 0.99 * z_interval(*half, way=way, model=model)
             assert found.proved == pytest.approx(value.proved)
     assert HALVES in result.notes
+
+
+def past_means(action: Any, x: Any, actions: int) -> Any:
+    """The mean of each action's rows before each row, (T, K)."""
+    return np.column_stack([past_mean(x, drawn=action == a, default=past_mean(x)) for a in range(actions)])
 
 
 def z_interval(*half: Any, way: str, model: Any) -> float:

@@ -11,7 +11,33 @@ from lewa.types import Indices, Matrix, Vector
 from lewa.validation import in_unit, short_repr
 
 
-class Log:
+@dataclass(eq=False, repr=False)
+class AnyLog:
+    """A log that is read part by part, in memory or not."""
+
+    parts: tuple[Any, ...]  # the arguments of `read`
+    starts: tuple[int, ...]  # the number of rows before each part
+    rows: int  # the number of rows
+    actions: int  # the number of actions
+    constraints: int  # m, the number of constraints
+    least: Vector  # (K,)  the least propensity of each action
+    largest: Vector  # (K,)  the largest propensity of each action
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
+
+    @property
+    def rounds(self) -> int:
+        """Return about how many rounds count in a replay."""
+        return max(1, int(self.rows * float(self.least.min())))
+
+    @property
+    def setting(self) -> Setting:
+        """Return what a theorem may assume about this log."""
+        return Setting(constraints="arbitrary", adversary="oblivious")
+
+
+class Log(AnyLog):
     """Rows of (action, propensity, reward, constraints) that another policy recorded.
 
     A learner is replayed on it by rejection: a row counts when the learner draws the logged action and a coin with
@@ -66,30 +92,16 @@ class Log:
                 f"{', '.join(map(str, shapes))}"
             )
 
+        self.rows, self.constraints = self.constraint_values.shape
         self.contexts: Matrix = as_contexts(contexts, self.rows)
+        self.parts = self.starts = (0,)  # it is its only part
+        self.least, self.largest = np.full(self.actions, np.inf), np.zeros(self.actions)
+        np.minimum.at(self.least, self.action, self.propensity)
+        np.maximum.at(self.largest, self.action, self.propensity)
 
-    def __repr__(self) -> str:
-        return f"Log({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
-
-    @property
-    def rows(self) -> int:
-        """Return the number of rows."""
-        return self.action.size
-
-    @property
-    def rounds(self) -> int:
-        """Return about how many rounds count in a replay."""
-        return max(1, int(self.rows * self.propensity.min()))
-
-    @property
-    def constraints(self) -> int:
-        """Return m, the number of constraints."""
-        return self.constraint_values.shape[1]
-
-    @property
-    def setting(self) -> Setting:
-        """Return what a theorem may assume about this log."""
-        return Setting(constraints="arbitrary", adversary="oblivious")
+    def read(self, part: int) -> "Log":
+        """Return the log, which is its only part."""
+        return self
 
 
 def as_contexts(contexts: object, rows: int) -> Matrix:
@@ -103,31 +115,11 @@ def as_contexts(contexts: object, rows: int) -> Matrix:
     return matrix
 
 
-@dataclass(frozen=True, eq=False)
-class StreamedLog:
+@dataclass(eq=False, repr=False)
+class StreamedLog(AnyLog):
     """A log that is larger than memory: its parts are read one at a time, each as a `Log`."""
 
-    parts: tuple[Any, ...]  # the arguments of `read`
-    starts: tuple[int, ...]  # the number of rows before each part
     read: Callable[[Any], Log]  # reads a part
-    rows: int  # the number of rows
-    actions: int  # the number of actions
-    constraints: int  # the number of constraints
-    least: Vector  # (K,)  the least propensity of each action
-    largest: Vector  # (K,)  the largest propensity of each action
-
-    def __repr__(self) -> str:
-        return f"StreamedLog({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
-
-    @property
-    def rounds(self) -> int:
-        """Return about how many rounds count in a replay."""
-        return max(1, int(self.rows * float(self.least.min())))
-
-    @property
-    def setting(self) -> Setting:
-        """Return what a theorem may assume about this log."""
-        return Setting(constraints="arbitrary", adversary="oblivious")
 
 
 def _dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:

@@ -26,31 +26,19 @@ Each interval is for one value at a time.
 looking at the draws.
 """
 
-from collections.abc import Callable
-from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.data.small_samples import Shapes, Strata, effective_rows, means_of
-from lewa.measures.confidence_sequence import interval
-from lewa.types import Indices, Matrix, Vector
+from lewa.data.moments import EVERYWHERE, PartMoments, Range, Value, exponent, past_mean, widen
+from lewa.data.small_samples import Shapes, Strata, strata_of
+from lewa.types import Indices, Vector
 from lewa.units import as_range
 from lewa.validation import as_floats, short_repr
 
 SUM_TOLERANCE = 1e-9  # by which the probabilities of a play may miss 1
-Range: TypeAlias = tuple[float, float]
 Numbers: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-
-
-class Value(NamedTuple):
-    """An estimate, its approximate interval, and its proved interval if there is one."""
-
-    value: float  # the estimate
-    low: float  # the approximate interval: its lower end
-    high: float  # its upper end
-    proved: tuple[float, float] | None = None  # the proved interval; None without a range, and for snips
 
 
 class Rows(NamedTuple):
@@ -74,15 +62,6 @@ class Rows(NamedTuple):
         for row, each in zip(sums, (self.weight, self.weight * self.value, self.weight**2), strict=True):
             np.add.at(row, self.action, each)
         return strata_of(*sums)
-
-
-def strata_of(weights: Vector, weighted: Vector, squares: Vector) -> Strata:
-    """Return the strata of a play from the sums of w, w x and w^2 over the rows of each action."""
-    drawn = np.flatnonzero(weights > 0)
-    mean = means_of(weights, weighted)
-    rows = effective_rows(weights, squares)
-    share = weights / weights.sum() if drawn.size else weights
-    return Strata(drawn, share[drawn], mean[drawn], rows[drawn])
 
 
 def ips(
@@ -148,8 +127,8 @@ def doubly_robust(
     play
         (K,) The play to value, or (T, K), a play for each row.
     model
-        (K,) An estimate of each action's value, or (T, K), an estimate for each row. The default, `past_means`, is the mean
-        of the action's earlier rows, so that the value is unbiased however bad the estimate is.
+        (K,) An estimate of each action's value, or (T, K), an estimate for each row. The default is the mean of the action's
+        earlier rows, so that the value is unbiased however bad the estimate is.
     level
         The level of the intervals.
     range
@@ -171,7 +150,6 @@ def normal_value(
     model: ArrayLike | None,
     level: float,
     range: Range | None,  # noqa: A002
-    proved_level: float | None = None,
 ) -> Value:
     """Return the value by one of the estimators, with the normal approximation.
 
@@ -187,9 +165,9 @@ def normal_value(
         The level of the intervals.
     range
         The range that no value can leave, or None.
-    proved_level
-        The level of the proved interval, if it differs.
     """
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
     if way == "snips":
         total = float(rows.weight.sum())
         if total == 0:
@@ -200,32 +178,24 @@ def normal_value(
     low, high = _checked_range(rows.value, range)
     if way == "ips":
         ends = rows.max_weight * min(low, 0.0), rows.max_weight * max(high, 0.0)
-        return _mean(rows.weight * rows.value, level, range, ends, proved_level)
-    guess = _past_mean(rows.action, rows.value) if model is None else _checked_model(rows, model, range)
+        return _mean(rows.weight * rows.value, level, (low, high), ends)
+    guess = None if model is None else _checked_model(rows, model, range)
+    overall = past_mean(rows.value)
     expected, factual = np.zeros(rows.value.size), np.zeros(rows.value.size)
     for a in np.flatnonzero(np.atleast_2d(rows.play).any(axis=0)).tolist():
-        q = np.clip(guess(a), low, high)  # but for rounding it lies there
+        drawn = rows.action == a
+        q = past_mean(rows.value, drawn=drawn, default=overall) if guess is None else guess[:, a]
+        q = np.clip(q, low, high)  # but for rounding it lies there
         expected += rows.probability(a) * q
-        factual[rows.action == a] = q[rows.action == a]
+        factual[drawn] = q[drawn]
     terms = expected + rows.weight * (rows.value - factual)
     reach = rows.max_weight * (high - low)
-    return _mean(terms, level, range, (low - reach, high + reach), proved_level)
+    return _mean(terms, level, (low, high), (low - reach, high + reach))
 
 
-def exponent(level: float) -> float:
-    """Return the w of `lewa.data.small_samples` for an interval of this level: z^2/2."""
-    return float(z_of(level) ** 2 / 2)
-
-
-def z_of(level: float) -> float:
-    """Return the number of standard errors on each side of an interval of this level."""
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def widen(value: Value, reach: tuple[float, float]) -> Value:
-    """Return the value with an approximate interval that reaches at least so far below and above it."""
-    below, above = reach
-    return value._replace(low=min(value.low, value.value - below), high=max(value.high, value.value + above))
+def _mean(terms: Vector, level: float, within: Range = EVERYWHERE, ends: Range = EVERYWHERE) -> Value:
+    """Return the mean of terms between `ends`, of values that lie within a range."""
+    return PartMoments.of(terms, ends).after().value(level, level, within, ends)
 
 
 def _widened(
@@ -247,31 +217,14 @@ def _widened(
 # Rows --------------------------------------------------------------------------------------------------------------------
 
 
-def past_means(action: Indices, value: Vector, actions: int) -> Matrix:
-    """Return, as (T, K), the mean of each action's rows before row t; of all rows before t if it has none; else 0."""
-    guess = _past_mean(action, value)
-    return np.column_stack([guess(a) for a in range(actions)])
-
-
-def _past_mean(action: Indices, value: Vector) -> Callable[[int], Vector]:
-    overall = _running_mean(np.ones(value.size), value, np.zeros(value.size))
-    return lambda a: _running_mean((action == a).astype(np.float64), value, overall)
-
-
-def _running_mean(counts: Vector, values: Vector, default: Vector) -> Vector:
-    """Return the mean of the values that count, up to the row before; where none does, the default."""
-    count, total = (np.concatenate([[0.0], np.cumsum(each)[:-1]]) for each in (counts, counts * values))
-    mean: Vector = np.where(count > 0, total / np.maximum(count, 1), default)
-    return mean
-
-
-def _checked_model(rows: Rows, model: ArrayLike, range: Range | None) -> Callable[[int], Vector]:  # noqa: A002
+def _checked_model(rows: Rows, model: ArrayLike, range: Range | None) -> Numbers:  # noqa: A002
+    """Return an estimate of each action's value, for each row, (T, K)."""
     guess = as_floats("a model", model)
     T, K = rows.value.size, rows.play.shape[-1]
     if guess.shape not in ((K,), (T, K)) or not np.isfinite(guess).all():
         raise ValueError(f"a model must be finite numbers of the shape ({K},) or ({T}, {K}), got {guess.shape}")
     _checked_range(guess, range, "a model")
-    return lambda a: np.broadcast_to(guess[..., a], (T,))
+    return np.broadcast_to(guess, (T, K))
 
 
 def _numbers(name: str, values: ArrayLike) -> Numbers:
@@ -340,32 +293,8 @@ def _checked_range(
 ) -> Range:
     """Return the ends of the range, in which all values must lie; without one, all numbers."""
     if range is None:
-        return -np.inf, np.inf
+        return EVERYWHERE
     low, high = as_range(name, range)
     if not ((values >= low) & (values <= high)).all():
         raise ValueError(f"{name} must lie in the range {low:g} to {high:g}, got {values.min():g} to {values.max():g}")
     return low, high
-
-
-def _mean(
-    terms: Vector,
-    level: float,
-    range: Range | None = None,  # noqa: A002
-    ends: Range = (-np.inf, np.inf),
-    proved_level: float | None = None,
-) -> Value:
-    """Return the mean, its normal interval and, if values lie in `range` and terms between `ends`, the proved one."""
-    if not isinstance(level, int | float) or not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
-    n, mean, (low, high) = terms.size, float(terms.mean()), ends
-    reach = z_of(level) * float(terms.std(ddof=1)) / n**0.5
-    approximate = Value(mean, mean - reach, mean + reach)
-    if range is None or not np.isfinite(high - low):
-        return approximate
-    x = np.clip((terms - low) / (high - low), 0, 1)  # but for rounding they lie there
-    guesses = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / np.arange(1, n + 1)
-    alpha = 1 - (level if proved_level is None else proved_level)
-    proved = (low + (high - low) * float(end) for end in interval(n, x.sum(), ((x - guesses) ** 2).sum(), alpha))
-    # A value that lies in the range has a mean there too: what is proved outside of it says no more.
-    lower, upper = (min(max(end, range[0]), range[1]) for end in proved)
-    return approximate._replace(proved=(lower, upper))

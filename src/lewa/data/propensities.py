@@ -10,12 +10,13 @@ each is tested upwards and downwards. So a log with correct propensities is reje
 W is the largest 1/p_t among the rows of the log: the test assumes that no action could be drawn with less probability.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.data.log import Log
+from lewa.data.log import Log, StreamedLog
+from lewa.data.moments import Flags
 from lewa.kernels import lots
 from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS
 from lewa.types import Indices, Matrix, Vector
@@ -26,7 +27,6 @@ TIMES = 512  # at which M is computed: fewer times only make false alarms rarer
 ROUNDING = 5e-3  # by which propensities, as they were written down, may miss 1 in total
 EQUAL = 1e-9
 COIN = np.array([20], dtype=np.uint64)  # the key of the stream that cuts a log in two
-Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Misfit(NamedTuple):
@@ -101,13 +101,8 @@ def _times(rows: int) -> Indices:
     return np.unique(np.linspace(1, rows, min(TIMES, rows)).astype(np.int64))
 
 
-def misfits(log: Log) -> list[Misfit]:
+def misfits(drawn: Cumulative) -> list[Misfit]:
     """Return, for each action whose propensities misfit, the rows that they fit worst; the worst action comes first."""
-    return misfits_in(Cumulative.of(log.action, 1 / log.propensity, log.actions, watched(log.rows)))
-
-
-def misfits_in(drawn: Cumulative) -> list[Misfit]:
-    """Return the misfits, from cumulative sums."""
     actions = drawn.draws.shape[0]
     threshold = float(np.log(4 * actions / FALSE_ALARM))
     results = []
@@ -156,43 +151,34 @@ def _log_mean(total: Vector, spread: Vector) -> Vector:
     return log_mean
 
 
-def are_fixed(log: Log) -> bool:
+def are_fixed(log: Log | StreamedLog) -> bool:
     """Return whether each action has the same propensity in all of its rows, and these propensities sum to 1.
 
     Then the log itself shows that draws are independent of each other and of everything else: the probability of a_t given
     the past is the same for every past.
     """
-    low, high = np.full(log.actions, np.inf), np.zeros(log.actions)
-    np.minimum.at(low, log.action, log.propensity)
-    np.maximum.at(high, log.action, log.propensity)
-    return are_equal(low, high)
+    return bool((log.largest - log.least <= EQUAL).all()) and abs(float(log.largest.sum()) - 1) <= ROUNDING
 
 
-def are_equal(low: Vector, high: Vector) -> bool:
-    """Return whether propensities are fixed, from the least and the largest propensity of each action."""
-    return bool((high - low <= EQUAL).all()) and abs(float(high.sum()) - 1) <= ROUNDING
-
-
-def order_of_rows(log: Log, folds: str) -> Indices:
-    """Return the order of rows: as they come for "halves", at random for "shuffled"; "auto" decides by the propensities."""
-    return (
-        np.random.default_rng(0).permutation(log.rows) if is_shuffled(folds, lambda: are_fixed(log)) else np.arange(log.rows)
-    )
-
-
-def is_shuffled(folds: str, fixed: Callable[[], bool]) -> bool:
-    """Return whether rows are taken at random; `fixed` returns whether propensities are fixed."""
+def is_shuffled(log: Log | StreamedLog, folds: str) -> bool:
+    """Return whether rows are taken at random: not for "halves", always for "shuffled"; "auto" decides by propensities."""
     if not isinstance(folds, str) or folds not in ("auto", "halves", "shuffled"):
         raise ValueError(f"folds must be 'auto', 'halves' or 'shuffled', got {short_repr(folds)}")
-    return fixed() if folds == "auto" else folds == "shuffled"
+    return are_fixed(log) if folds == "auto" else folds == "shuffled"
 
 
-def halves_by_coin(first: int, rows: int) -> Flags:
-    """Return which rows belong to the second half if rows are taken at random, by a coin for each row.
+def halves(log: Log | StreamedLog, n: int, shuffled: bool) -> tuple[Indices, Flags]:
+    """Return the order in which to take the rows of a part, and which of them belong to the second half.
 
-    A permutation would need all rows at once; a coin is a function of the row's number.
+    The halves of a log in memory are those of a permutation if rows are taken at random. A permutation would need all rows
+    at once, so that in a log that is read in parts a coin decides for each row, which is a function of the row's number.
     """
-    coins = np.empty(rows)
-    with np.errstate(over="ignore"):  # the stream wraps around, when it runs as plain Python
-        lots(COIN, first, coins)
-    return coins < 0.5
+    first, rows = log.starts[n], (*log.starts, log.rows)[n + 1] - log.starts[n]
+    order = np.arange(rows)
+    if shuffled and isinstance(log, StreamedLog):
+        coins = np.empty(rows)
+        with np.errstate(over="ignore"):  # the stream wraps around, when it runs as plain Python
+            lots(COIN, first, coins)
+        return order, coins < 0.5
+    second: Flags = first + order >= log.rows // 2
+    return np.random.default_rng(0).permutation(rows) if shuffled else order, second

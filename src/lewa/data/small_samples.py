@@ -273,6 +273,15 @@ class Shapes:
         return mean - max(min(ends), self.least), min(max(ends), self.most) - mean
 
 
+def strata_of(weights: Vector, weighted: Vector, squares: Vector) -> Strata:
+    """Return the strata of a play from the sums of w, w x and w^2 over the rows of each action."""
+    drawn = np.flatnonzero(weights > 0)
+    mean = means_of(weights, weighted)
+    rows = effective_rows(weights, squares)
+    share = weights / weights.sum() if drawn.size else weights
+    return Strata(drawn, share[drawn], mean[drawn], rows[drawn])
+
+
 def one_action(action: int, mean: float, rows: float) -> Strata:
     """Return the strata of one action alone."""
     return Strata(np.array([action]), np.ones(1), np.array([mean]), np.array([rows]))

@@ -125,4 +125,4 @@ def _log(dataset: Dataset, reader: Reader, scans: Sequence[Scan], labels: Labels
         least[at], largest[at] = np.minimum(least[at], part.least), np.maximum(largest[at], part.largest)
     starts = tuple(group.start for group in dataset.groups)
     m = len(reader.quantities) - 1
-    return StreamedLog(dataset.groups, starts, reader.log, dataset.rows, labels.size, m, least, largest)
+    return StreamedLog(dataset.groups, starts, dataset.rows, labels.size, m, least, largest, reader.log)

@@ -11,14 +11,12 @@ from dataclasses import replace
 
 from lewa.data.columns import Columns, Data, texts
 from lewa.data.frames import DataLike, as_data
-from lewa.data.log import Log
 from lewa.frontiers.budgets import Budgets
 from lewa.frontiers.context_gain import context_gains
-from lewa.frontiers.log_evidence import Evidence, RowsInMemory
+from lewa.frontiers.log_evidence import Evidence
 from lewa.frontiers.of_log import of_log
 from lewa.frontiers.of_table import Replays, of_table
 from lewa.frontiers.result import Frontier
-from lewa.frontiers.streamed_evidence import RowsInParts
 from lewa.games.table import Table
 from lewa.simulate.arguments import as_seeds
 from lewa.validation import short_repr
@@ -125,9 +123,7 @@ def frontier(
         return _completed(of_table(named, game, limits, level, how), named, limits)
     if names != ["auto"]:
         raise ValueError(f"the frontier of a log cannot replay learners: use `lewa replay`, got {short_repr(names)}")
-    evidence: Evidence = (
-        RowsInMemory(named, game, folds) if isinstance(game, Log) else RowsInParts(named, game, folds, executor, progress)
-    )
+    evidence = Evidence(named, game, folds, executor, progress)
     return _completed(of_log(named, game.rows, evidence, limits, level, confidence), named, limits)
 
 

@@ -1,21 +1,18 @@
-"""Evaluate plays on a log: estimates for each action, off-policy values, and a test of the propensities.
+"""Evaluate plays on a log: estimates for each action, off-policy values, and a test of the propensities."""
 
-A log in memory and a log that is read in parts have the same interface.
-"""
-
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 
 import numpy as np
 
-from lewa.data.columns import Data, Quantity
-from lewa.data.log import Log
-from lewa.data.off_policy import Value, checked_rows, exponent, normal_value, past_means, strata_of, widen
-from lewa.data.propensities import Misfit, misfits, order_of_rows
-from lewa.data.small_samples import Shapes, Strata, means_of, one_action
-from lewa.data.streamed_values import HalfSums, Sample
+from lewa.data.columns import Data
+from lewa.data.log import Log, StreamedLog
+from lewa.data.log_values import LogSums, Question, self_normalised
+from lewa.data.moments import Value, exponent, widen
+from lewa.data.propensities import Misfit, is_shuffled, misfits
+from lewa.data.small_samples import Shapes, Strata, means_of, one_action, strata_of
 from lewa.frontiers.result import Estimates
-from lewa.types import Indices, Matrix, Vector
+from lewa.types import Matrix, Vector
 
 Means = tuple[Vector, Matrix]  # rewards (K,) and constraints (m, K), in [0, 1]
 Halves = tuple[int, ...]  # 0 is the first half, 1 the second
@@ -24,25 +21,40 @@ WAYS = ("ips", "snips", "dr")  # the estimators
 
 
 class Evidence:
-    """The rows of a log, each half of which chooses plays that the other half values.
+    """The rows of a log, each half of which chooses plays that the other half values; it is read twice, part by part.
 
     Parameters
     ----------
-    data
-        The log, with its names and units.
-    sums
-        Sums over the rows of each half and action.
-    sample
-        Rows from which the shapes of distributions are read.
-    shuffled
-        Whether rows were assigned to the halves at random. If not, only the second half values plays.
+    data, log
+        The log with its names and units, and its parts.
+    folds
+        "auto", "halves" or "shuffled", as in `lewa.frontier`. Without shuffling only the second half values plays.
+    executor
+        Reads the parts in parallel; None reads them here.
+    progress
+        Called with the number of rows read so far, and in all.
     """
 
-    def __init__(self, data: Data, sums: HalfSums, sample: Sample, shuffled: bool) -> None:
-        self.data, self.sums, self.sample, self.shuffled = data, sums, sample, shuffled
-        self.quantities = quantities_of(data)
-        check_halves(data, sums.rows)
+    def __init__(
+        self,
+        data: Data,
+        log: Log | StreamedLog,
+        folds: str,
+        executor: Executor | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.data, self.shuffled, self.quantities = data, is_shuffled(log, folds), (data.reward, *data.constraints)
+        self._log, self._executor, self._progress, self._passed = log, executor, progress, 0
+        self._passes = LogSums(log, self.quantities, self.shuffled)
+        self._first = self._passes.first(executor, self._advance)
+        self.sums = self._first.all
+        check_halves(data, self.sums.rows)
         self._shapes: dict[Halves, list[Shapes]] = {}
+
+    def _advance(self, rows: int) -> None:
+        self._passed += rows
+        if self._progress is not None:
+            self._progress(self._passed, 2 * self._log.rows)
 
     def rows(self) -> Vector:
         """Return the number of rows of each action that value plays."""
@@ -79,13 +91,48 @@ class Evidence:
         A pair is the play that the first half chose, which the second half values, and the play that the second half chose,
         which the first half values. The value is that of their mean. Without shuffling only the first play is used.
         """
-        raise NotImplementedError
+        K, largest, halves = self._log.actions, self._first.largest, (1, 0) if self.shuffled else (1,)
+        questions = [Question(np.eye(K)[a], None, float(largest[:, a].max())) for a in range(K)]
+        for pair in pairs:
+            for half in halves:
+                play = pair[1 - half]
+                questions.append(Question(play, half, float((play * largest[half]).max())))
+        answers = self._ask(questions, level)
+        alone: list[Estimates] = [
+            {each.name: self._alone(a, q, answers[a][q], level) for q, each in enumerate(self.quantities)} for a in range(K)
+        ]
+        held_out: list[Estimates] = []
+        for n, pair in enumerate(pairs):
+            values = answers[K + n * len(halves) : K + (n + 1) * len(halves)]
+            held_out.append(
+                {
+                    each.name: self._held_out(pair, q, [of[q] for of in values], level)
+                    for q, each in enumerate(self.quantities)
+                }
+            )
+        return alone, held_out
+
+    def _ask(self, questions: list[Question], level: float) -> list[list[list[Value]]]:
+        """Return the values by question, quantity and estimator, with the normal approximation."""
+        moments = self._passes.second(self._first, questions, self._executor, self._advance)
+        answers = []
+        for question, by_quantity in zip(questions, moments, strict=True):
+            halves: Halves = BOTH if question.half is None else (question.half,)
+            # The errors of two halves may add up, so that a proved interval in one half needs a higher level.
+            proved = (1 + level) / 2 if question.half is not None and self.shuffled else level
+            values = []
+            for q, (quantity, sums) in enumerate(zip(self.quantities, by_quantity, strict=True)):
+                pairs, within = zip(sums, question.ends(quantity), strict=True), (quantity.low, quantity.high)
+                by_ips, by_dr = (of.value(level, proved, within, ends) for of, ends in pairs)
+                values.append([by_ips, self_normalised(self.sums, halves, question.play, q, level), by_dr])
+            answers.append(values)
+        return answers
 
     def misfits(self) -> list[Misfit]:
         """Return the rows that propensities do not fit."""
-        raise NotImplementedError
+        return misfits(self._first.drawn)
 
-    def alone(self, a: int, q: int, values: Sequence[Value], level: float) -> dict[str, Value]:
+    def _alone(self, a: int, q: int, values: Sequence[Value], level: float) -> dict[str, Value]:
         """Return the values of an action, by each estimator, with intervals for few rows and heavy tails.
 
         Parameters
@@ -100,7 +147,7 @@ class Evidence:
         reach = self._shapes_of(BOTH)[q].reach(self._strata(np.eye(len(self.data.actions))[a], BOTH, q), exponent(level))
         return {way: widen(value, reach) for way, value in zip(WAYS, values, strict=True)}
 
-    def held_out(
+    def _held_out(
         self, pair: tuple[Vector, Vector], q: int, values: Sequence[Sequence[Value]], level: float
     ) -> dict[str, Value]:
         """Return the values of a pair of plays, by each estimator.
@@ -146,57 +193,12 @@ class Evidence:
     def _shapes_of(self, halves: Halves) -> list[Shapes]:
         """Return the shapes of each quantity in the rows of these halves."""
         if halves not in self._shapes:
-            part, K = self.sample.part(halves), len(self.data.actions)
+            part, K = self._first.sample.part(halves), len(self.data.actions)
             self._shapes[halves] = [
                 Shapes(part.action, values, part.inverse, K, (quantity.low, quantity.high), quantity.sense)
                 for quantity, values in zip(self.quantities, part.values, strict=True)
             ]
         return self._shapes[halves]
-
-
-def proved_level(level: float, shuffled: bool) -> float:
-    """Return the level of a proved interval in one half: the errors of two halves may add up."""
-    return (1 + level) / 2 if shuffled else level
-
-
-class RowsInMemory(Evidence):
-    """A log in memory."""
-
-    def __init__(self, data: Data, log: Log, folds: str) -> None:
-        order, half = order_of_rows(log, folds), log.rows // 2
-        shuffled = bool((order[1:] < order[:-1]).any())
-        self.log = log
-        self._rows = _in_order(data, log, order)
-        self._second = self._rows.part(slice(half, None))
-        swapped = _in_order(data, log, np.concatenate([order[half:], order[:half]])) if shuffled else None
-        self._first = None if swapped is None else swapped.part(slice(log.rows - half, None))
-        second = np.arange(log.rows) >= half
-        rows = self._rows
-        inverse = 1 / rows.propensity
-        sums = HalfSums.of(second * log.actions + rows.action, inverse, rows.values, log.actions)
-        super().__init__(data, sums, Sample(rows.action, inverse, rows.values, second), shuffled)
-
-    def values(self, pairs: Sequence[tuple[Vector, Vector]], level: float) -> tuple[list[Estimates], list[Estimates]]:
-        """Return the values of each action alone, and of these plays."""
-        K, names = self.log.actions, [quantity.name for quantity in self.quantities]
-        alone: list[Estimates] = []
-        for a in range(K):
-            estimates = [_estimates(self._rows, q, each, np.eye(K)[a], level) for q, each in enumerate(self.quantities)]
-            alone.append({name: self.alone(a, q, estimates[q], level) for q, name in enumerate(names)})
-        held_out: list[Estimates] = []
-        for pair in pairs:
-            parts = [(self._second, pair[0]), *([] if self._first is None else [(self._first, pair[1])])]
-            by_name = {}
-            for q, quantity in enumerate(self.quantities):
-                proved = proved_level(level, self.shuffled)
-                values = [_estimates(rows, q, quantity, play, level, proved) for rows, play in parts]
-                by_name[quantity.name] = self.held_out(pair, q, values, level)
-            held_out.append(by_name)
-        return alone, held_out
-
-    def misfits(self) -> list[Misfit]:
-        """Return the rows that propensities do not fit."""
-        return misfits(self.log)
 
 
 def check_halves(data: Data, rows: Matrix) -> None:
@@ -209,42 +211,3 @@ def check_halves(data: Data, rows: Matrix) -> None:
                 f"one half of a log selects and the other evaluates, so each half must have every action: the {name} half "
                 f"({half.sum():.0f} of {rows.sum():.0f} rows) {fault}"
             )
-
-
-def quantities_of(data: Data) -> tuple[Quantity, ...]:
-    """Return the reward and the constraints."""
-    return (data.reward, *data.constraints)
-
-
-class _Rows(NamedTuple):
-    """Some rows of a log, in the user's units, and for each row and action the mean of the rows before."""
-
-    action: Indices
-    propensity: Vector
-    values: tuple[Vector, ...]  # of the reward and of each constraint
-    past_means: tuple[Matrix, ...]
-
-    def part(self, rows: slice) -> "_Rows":
-        values, means = tuple(each[rows] for each in self.values), tuple(each[rows] for each in self.past_means)
-        return _Rows(self.action[rows], self.propensity[rows], values, means)
-
-
-def _in_order(data: Data, log: Log, order: Indices) -> _Rows:
-    """Return the rows in this order, in the user's units."""
-    columns = (log.reward, *log.constraint_values.T)
-    values = tuple(
-        quantity.scale.to_user(column[order]).clip(quantity.low, quantity.high)  # but for rounding they lie there
-        for quantity, column in zip(quantities_of(data), columns, strict=True)
-    )
-    action = log.action[order]
-    return _Rows(action, log.propensity[order], values, tuple(past_means(action, x, log.actions) for x in values))
-
-
-def _estimates(
-    rows: _Rows, q: int, quantity: Quantity, play: Vector, level: float, proved: float | None = None
-) -> list[Value]:
-    """Return the value of a play of a quantity, by each estimator, with the normal approximation."""
-    within = (quantity.low, quantity.high)
-    checked = checked_rows(rows.action, rows.values[q], rows.propensity, play)
-    model = rows.past_means[q].clip(*within)  # before the first row it is 0
-    return [normal_value(checked, way, model, level, None if way == "snips" else within, proved) for way in WAYS]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lewa.data.columns import Data
-from lewa.data.off_policy import Value
+from lewa.data.moments import Value
 from lewa.frontiers.budgets import Budgets, with_confidence
 from lewa.frontiers.log_evidence import Evidence
 from lewa.frontiers.result import Frontier, HeldOut, Point

@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa import notebook, schema
 from lewa.data.columns import Quantity
-from lewa.data.off_policy import Value
+from lewa.data.moments import Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import NamedTuple
 
-from lewa.data.off_policy import Value
+from lewa.data.moments import Value
 from lewa.formatting import number
 from lewa.frontiers.budgets import rounded
 from lewa.frontiers.result import ContextGain, Frontier, HeldOut, LearnerResult, Mean, Point

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lewa.data.off_policy import Value
+from lewa.data.moments import Value
 from lewa.formatting import figure_text
 from lewa.frontiers.result import Frontier, Mean
 from lewa.report.charts import (
