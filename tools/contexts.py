@@ -27,7 +27,6 @@ from lewa.learners import (
     Exp4Lewa,
     Exp4LewaIx,
     LewaPolicies,
-    PacedLinTs,
     PacedLinUcb,
     ProvedSquareCbLewa,
     SquareCbLewa,
@@ -273,9 +272,6 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
         },
         "paced-linucb, prices known": lambda p: play(
             p, PacedLinUcb.tuned(K, T, floor, means=[1 - p.price / p.unit], features=d), p.contexts
-        ),
-        "paced-lints, prices known": lambda p: play(
-            p, PacedLinTs.tuned(K, T, floor, means=[1 - p.price / p.unit], features=d), p.contexts
         ),
         "one squarecb-lewa per group": play_by_group,
     }

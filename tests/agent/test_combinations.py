@@ -45,7 +45,7 @@ def run(agent: Agent, n: int, late: int = 0, masks: bool = False) -> list[Record
     return records
 
 
-@pytest.mark.parametrize("learner", ["squarecb-lewa", "proved-squarecb-lewa", "paced-lints", "paced-linucb"])
+@pytest.mark.parametrize("learner", ["squarecb-lewa", "proved-squarecb-lewa", "paced-linucb"])
 @pytest.mark.parametrize("late", [0, 3])
 def test_the_journal_of_a_governed_agent_with_context_opens_to_the_bit(tmp_path: Path, learner: str, late: int) -> None:
     path = tmp_path / "journal"

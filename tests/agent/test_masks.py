@@ -27,9 +27,9 @@ NEAR = 0.03  # of the range of the cost
 PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
 OVER = PAGE[PAGE.index("miss the limit in this trial without masks too:") :].split("\n\n")[0]  # the learners that it names
 KNOW_MASKS = {name for name in BANDIT if "available" in state_type(ALL[name])._fields}
-# Those that know masks, without three that have the base class of others and are slow as plain Python, and every tenth of
+# Those that know masks, without two that have the base class of others and are slow as plain Python, and every tenth of
 # the others, one that projects among them: their states are masked by the same functions. All in `make falsify`.
-ALIKE = {"thompson-lp", "paced-lints", "proved-squarecb-lewa"}
+ALIKE = {"thompson-lp", "proved-squarecb-lewa"}
 TRIED = BANDIT if HUNT else sorted(KNOW_MASKS - ALIKE | set(sorted(set(BANDIT) - KNOW_MASKS)[6::10]))
 
 

@@ -22,7 +22,7 @@ LEARNERS = [
 ]
 BANDIT = sorted({name for name in ALL if feedback_kind(ALL[name]).is_bandit} - NEED_ADVICE)
 
-SWINGS = {"paced-linucb", "paced-lints"}  # their price swings around its balance for hundreds of rounds
+SWINGS = {"paced-linucb"}  # its price swings around its balance for hundreds of rounds
 
 
 def begin(name: str, actions: int = 2, horizon: int = 20_000) -> Agent:

@@ -19,7 +19,6 @@ LEARNERS = {
     "proved-squarecb-lewa": CONTEXT,
     "anytime-proved-squarecb-lewa": CONTEXT,
     "paced-linucb": CONTEXT,
-    "paced-lints": CONTEXT,
     "exp4-lewa": POLICIES,
     "exp4-lewa-ix": POLICIES,
     "anytime-exp4-lewa": POLICIES,

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
 RECIPES = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
 FILES = [re.findall(rf"`(src/lewa/{room}/\w+\.py)`", GUIDE)[0] for room in ("learners", "games")]
-LINES = re.findall(r'ALL = \{\.\.\., "([\w@-]+)": (\w+)\}', GUIDE)
+LINES = re.findall(r'(?:ALL|FAMILIES\[.+\]) = \{\.\.\., "([\w@-]+)": (\w+)\}', GUIDE)
 BOTH = pytest.mark.parametrize("n", [0, 1], ids=["learner", "game"])
 
 

@@ -32,8 +32,6 @@ COARSE = dict.fromkeys(("ucb-lp", "thompson-lp"), 1e-8)  # linear programs, in n
 def happened(name: str) -> dict[str, Any]:
     traces, kind = {}, lewa.learners.find(name)
     many = 700 if hasattr(kind, "choose") else 40  # those that draw by themselves draw from a tree then
-    if name == "paced-lints" and not HUNT:
-        many = 12  # as a round of it takes K^2 exponentials
     for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, ROUNDS, 0.5), many)]):
         m, rng = np.size(learner.floor), np.random.default_rng(n)
         rounds = 60 if name in WRAPPED else ROUNDS if HUNT or many > K else ROUNDS // 2

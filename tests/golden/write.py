@@ -17,7 +17,7 @@ TRUSTING = {"anytime-op-ewa": {"kappa": 0.0}}  # a radius that covers all rounds
 
 # Learners that look at features, here of contexts that come in turn.
 CONTEXTUAL = {f"{kind}squarecb-lewa": {"features": 3} for kind in ("", "proved-", "anytime-proved-")}
-CONTEXTUAL |= {name: {"features": 3} for name in ("paced-linucb", "paced-lints")}
+CONTEXTUAL["paced-linucb"] = {"features": 3}
 CONTEXTUAL |= {name: {"policies": 2} for name in ("exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies")}
 CONTEXTS = [[1.0, (t % 3) / 3, (t % 4 - 2) / 4] for t in range(20)]
 ADVICE = [[*[float(k == t % 3) for k in range(3)], 0.5, 0.25, 0.25] for t in range(20)]  # of two policies

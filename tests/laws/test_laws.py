@@ -46,7 +46,7 @@ LONG_ROUNDS = [
     ),
     *("safe-mixing", "bandit-safe-mixing", "ucb-lp", "thompson-lp", "paced-hedge"),
     *("squarecb-lewa", "proved-squarecb-lewa", "anytime-proved-squarecb-lewa", "exp4-lewa", "exp4-lewa-ix"),
-    *("paced-linucb", "paced-lints"),
+    "paced-linucb",
 ]
 # Each kind of feedback, and what the single steps of some learners do besides: contexts, charges, programs, projections.
 # The loop of every learner is compiled, here and in engine/test_without_jit.py; the single steps of all in `make falsify`.

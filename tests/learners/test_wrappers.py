@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 # Learners with a parameter per action: an epoch has numbers and vectors only. All but the second need no horizon.
 WITHOUT_EPOCHS = (
     *("squarecb-lewa", "proved-squarecb-lewa", "anytime-proved-squarecb-lewa"),
-    *("paced-hedge", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints"),
+    *("paced-hedge", "ucb-lp", "thompson-lp", "paced-linucb"),
 )
 GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
 

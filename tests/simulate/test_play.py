@@ -36,7 +36,7 @@ LAZY = ("bandit-lewa", "hp-bandit-lewa", "exp3")  # compiled for coins that are 
 # These may give an action no chance at all.
 SURE = (
     *("normalhedge", "ucb1", "epsilon-first", "kube", "kube@fractional"),
-    *("squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints"),
+    *("squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb"),
 )
 COINS: dict[str, Any] = {"rewards": [0.9, 0.6, 0.2], "constraints": [[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]]}
 BERNOULLI = lewa.games.Bernoulli(**COINS)

@@ -195,7 +195,6 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("ucb-lp", {}, "no bound is proved"),
         ("thompson-lp", {}, "no bound is proved"),
         ("paced-linucb", {}, "no bound is proved"),
-        ("paced-lints", {}, "no bound is proved"),
         ("bandit-epoch-project", {"constraints": "arbitrary"}, "have no fixed mean"),
         ("bandit-epoch-project", {"epsilon": 1e-9}, "needs level >= "),
     ],

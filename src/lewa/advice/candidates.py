@@ -21,7 +21,7 @@ from lewa.theory import projected
 # nothing is proved, and epochs only add rounds of exploration to bandit OP-EWA.
 BLIND = ("ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb1")
 HEURISTIC = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube")
-UNPROVED = (*HEURISTIC, "paced-hedge", "squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints")
+UNPROVED = (*HEURISTIC, "paced-hedge", "squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb")
 # What these assume of contexts and policies no setting says.
 CONTEXTUAL = (
     *("proved-squarecb-lewa", "anytime-proved-squarecb-lewa"),

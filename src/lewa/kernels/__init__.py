@@ -45,7 +45,7 @@ from lewa.kernels.linear_program import Program, no_program, solve_program
 from lewa.kernels.one_line import EMPTY
 from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
-from lewa.kernels.posterior import chances_to_be_largest, sample_location, sample_mean
+from lewa.kernels.posterior import sample_location, sample_mean
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -121,7 +121,6 @@ __all__ = [
     "anytime_dual_step_one",
     "book",
     "calls_for_safety",
-    "chances_to_be_largest",
     "comparable",
     "compiled_form",
     "confidence_bound",

@@ -1,15 +1,11 @@
-"""Samples from posteriors, and the chance that an action's sample is the largest."""
+"""Samples from posteriors."""
 
-from math import cos, inf, log, pi, sqrt
+from math import cos, log, pi, sqrt
 
 import numpy as np
 
-from lewa.kernels.exponential import exp
-from lewa.kernels.jit import routine, rule
+from lewa.kernels.jit import rule
 from lewa.kernels.random_streams import uniform
-from lewa.types import Vector
-
-NODES, WIDTH = 17, 0.5  # of the sum that takes the place of an integral, from -4 to 4 deviations
 
 
 @rule
@@ -40,31 +36,3 @@ def pair(key: float, place: int) -> tuple[float, float]:
     """Return two numbers of a stream, the first above 0"""
     stream = np.uint64(key)
     return max(uniform(stream, 2 * place), 1e-100), uniform(stream, 2 * place + 1)
-
-
-@routine
-def chances_to_be_largest(mean: Vector, deviation: Vector, p: Vector) -> None:
-    """p <- the chance that each action has the largest of independent normal samples; a mean of -inf leaves an action out
-
-    An integral over the action's sample of the chance that every other one is below, by the rule of trapezoids.
-    """
-    total = 0.0
-    for k in range(p.size):
-        p[k] = 0.0
-        for q in range(NODES if mean[k] > -inf else 0):
-            x = WIDTH * (q - NODES // 2)
-            below = exp(-x * x / 2)
-            for i in range(p.size):
-                if i != k and mean[i] > -inf and below > 1e-12:
-                    below *= normal_below((mean[k] + deviation[k] * x - mean[i]) / deviation[i])
-            p[k] += below
-        total += p[k]
-    for k in range(p.size):
-        p[k] /= total
-
-
-@rule
-def normal_below(z: float) -> float:
-    """Return the probability that a standard normal number is below z, to within 2/10,000"""
-    z = min(max(z, -8.0), 8.0)
-    return 1 / (1 + exp(-z * (1.5976 + 0.070565 * z * z)))

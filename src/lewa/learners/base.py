@@ -7,22 +7,58 @@ from warnings import warn
 
 import numpy as np
 
-from lewa.feedback import FeedbackKind, feedback_kind
+from lewa.feedback import Bandit, FeedbackKind, Full, feedback_kind
 from lewa.kernels import field_types, state_type
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
 from lewa.learners import parameter_checks
 from lewa.learners.parameter_checks import check_dual, check_whole
-from lewa.learners.parameters import NewAction, Step, change_parameters, check_columns, check_laws
-from lewa.learners.problem import Tune, Tuning, tuned_help, tuned_parameters, tuned_signature, tunings_of
+from lewa.learners.parameters import (
+    Count,
+    Expected,
+    ExpectedCosts,
+    Flag,
+    Known,
+    Law,
+    NewAction,
+    Positive,
+    Reserves,
+    Share,
+    ShareOrAll,
+    SpecialAction,
+    Step,
+    Stream,
+    change_parameters,
+    check_columns,
+    check_laws,
+)
+from lewa.learners.problem import (
+    Parameters,
+    Problem,
+    Tune,
+    Tuning,
+    tuned_help,
+    tuned_parameters,
+    tuned_signature,
+    tunings_of,
+)
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting, checked
-from lewa.theory.theorems import Flags, Theorems
-from lewa.types import Vector
+from lewa.theory.theorems import Flags, Statements, Theorems, nothing_proved
+from lewa.types import Matrix, Vector
 from lewa.validation import as_floats, as_floor, as_real, short_repr
 
 ENTRY = 0.02  # the share to which an unknown action falls while it is missing
 Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
+Trial: TypeAlias = tuple[int, int, object, dict[str, Any]]  # K, T, c0 and settings
+
+
+def trial(actions: int, horizon: int, floor: object, **settings: Any) -> Trial:
+    """Return a problem and settings for which the laws in checks/ try a learner."""
+    return actions, horizon, floor, settings
+
+
+USUAL = (trial(3, 200, 0.5), trial(5, 100, (0.4, 0.2)), trial(1, 50, 0.5))
 
 
 class Learner:
@@ -45,6 +81,7 @@ class Learner:
     floor: Vector  # one number per constraint, each in [0, 1]: the lower bound on its average
     tunings: ClassVar[Mapping[str, Tune | Tuning]] = {}  # by name, the recommended one first
     theorems: ClassVar[Theorems | None] = None  # what is proved about it
+    trials: ClassVar[Sequence[Trial]] = USUAL  # problems and settings for the laws
     State: ClassVar[Any] = None  # its state, if the annotation of `s` in `learn` does not say so
     feedback: ClassVar[FeedbackKind | None] = None  # if the annotation of `learn` does not determine it
     unbounded: ClassVar[bool] = False  # whether its rule accepts constraints outside [0, 1]
@@ -107,8 +144,8 @@ class Learner:
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        """Return a few small (learner, actions) pairs for the laws in checks/."""
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+        """Return a few small (learner, actions) pairs for the laws in checks/: `trials`, tuned."""
+        return [(cls.tuned(K, T, floor, **settings), K) for K, T, floor, settings in cls.trials]
 
     def check(self) -> None:
         """Raise ValueError for invalid parameters. A learner is checked when it is made."""

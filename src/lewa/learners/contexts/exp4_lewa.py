@@ -2,20 +2,16 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from lewa.kernels import Weights, ones
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier, OfPolicies
-from lewa.learners.base import Learner, PrimalDual
-from lewa.learners.parameters import Count, Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.base import USUAL, Count, Learner, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
 from lewa.learners.variants.loss_rule import Anytime, Fixed, Ix, LossRule, Policies, Weighted
 from lewa.theory import contexts
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 def policy_steps(q: Problem, b: float = 0.5, policies: int = 0) -> Parameters:
@@ -94,11 +90,8 @@ class Exp4Lewa(Weighted, Fixed, Policies, LossRule, PrimalDual):
     State = Exp4LewaState
     reads_play = False
     tunings = {"recommended": policy_steps}
+    trials = (*USUAL, trial(3, 200, (0.5, 0.4), policies=2))
     theorems = Theorems(lambda learner, K, T, setting: contexts.exp4_lewa(learner, K, K + int(learner.policies), T, setting))
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), policies=2), 3)]
 
     def start(self, actions: int) -> Exp4LewaState:
         K, m = self.sizes(actions)
@@ -189,16 +182,13 @@ class AnytimeExp4Lewa(Weighted, Anytime, Policies, LossRule, Learner):
     State = AnytimeExp4LewaState
     reads_play = False
     tunings = {"recommended": anytime_policy_steps}
+    trials = (
+        *(trial(3, 200, 0.5, eta=0.1), trial(3, 200, 0.5, policies=2, eta=0.1)),  # small steps, as for `anytime-bandit-lewa`
+        *USUAL[1:],
+    )
     theorems = Theorems(
         lambda learner, K, T, setting: contexts.anytime_exp4_lewa(learner, K, K + int(learner.policies), T, setting)
     )
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        # The laws show it actions that it would hardly draw: small steps keep such losses from dwarfing all others.
-        small = cls.tuned(3, 200, 0.5).replace(eta=0.1)
-        advised = cls.tuned(3, 200, 0.5, policies=2).replace(eta=0.1)
-        return [(small, 3), (advised, 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
 
     def start(self, actions: int) -> AnytimeExp4LewaState:
         K, m = self.sizes(actions)

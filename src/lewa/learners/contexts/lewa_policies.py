@@ -1,21 +1,16 @@
 """LEWA on policies: policies as experts, under constraints, with full information."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Full
 from lewa.kernels import Weights, dual_step, grow_advised, mix_advice, ones
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Features, Multiplier, OfPolicies, Scores
-from lewa.learners.base import Learner, PrimalDual
+from lewa.learners.base import USUAL, Count, Full, Learner, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
 from lewa.learners.paper.lewa import recommended_steps
-from lewa.learners.parameters import Count, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import contexts
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 class LewaPoliciesState(NamedTuple):
@@ -70,11 +65,8 @@ class LewaPolicies(PrimalDual):
     floor: Vector
 
     tunings = {"recommended": steps_with_policies}
+    trials = (*USUAL, trial(3, 200, (0.5, 0.4), policies=2))
     theorems = Theorems(contexts.lewa_policies)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), policies=2), 3)]
 
     @property
     def parent(self) -> Learner | None:

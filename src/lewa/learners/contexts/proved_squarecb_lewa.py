@@ -6,29 +6,28 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.feedback import Bandit
-from lewa.kernels import (
-    Ridge,
-    add_features,
-    add_target,
-    anytime_dual_step_one,
-    dual_step_one,
-    move_target,
-    no_ridge,
-    ridge_mean,
-    rule,
-    weigh_gaps,
-    whiten,
-)
+from lewa.kernels.dual import anytime_dual_step_one, dual_step_one
 from lewa.kernels.first_state import first_state
-from lewa.kernels.roles import Available, Clock, Features, Multiplier, Rescaling
-from lewa.learners.base import Learner
+from lewa.kernels.inverse_gap import weigh_gaps
+from lewa.kernels.jit import rule
+from lewa.kernels.ridge import Ridge, add_features, add_target, move_target, no_ridge, ridge_mean, whiten
+from lewa.kernels.roles import Available, Clock, Features, Multiplier
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Known,
+    Learner,
+    Matrix,
+    Parameters,
+    Problem,
+    Rescaling,
+    Step,
+    Theorems,
+    Vector,
+    trial,
+)
 from lewa.learners.parameter_checks import LARGEST, require
-from lewa.learners.parameters import Known, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import contexts
-from lewa.theory.theorems import Theorems
-from lewa.types import Matrix, Vector
 from lewa.validation import as_count, as_floats, in_unit, short_repr
 
 USUAL_ROUNDS = 100_000  # at which gamma is best for an unknown horizon; the bound grows by less than ln T beside sqrt(T)
@@ -46,11 +45,10 @@ class KnownConstraints(Learner):
     proved_with_masks = True
     keeps_shares = False
 
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        known = [[-1, -1, -1], [0.2, 0.9, 0.5]]
-        more = [(cls.tuned(3, 200, (0.5, 0.4), features=4), 3), (cls.tuned(3, 200, (0.5, 0.4), features=2, known=known), 3)]
-        return [*super().examples(), *more]
+    trials = (
+        *(*USUAL, trial(3, 200, (0.5, 0.4), features=4)),
+        trial(3, 200, (0.5, 0.4), features=2, known=[[-1, -1, -1], [0.2, 0.9, 0.5]]),
+    )
 
     @property
     def unknown(self) -> Vector:

@@ -2,17 +2,24 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Self
 
-from lewa.feedback import Bandit
 from lewa.kernels import dot, draw, dual_step_one, grow_one, mix
-from lewa.learners.base import PrimalDual, Saved
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Parameters,
+    PrimalDual,
+    Problem,
+    Saved,
+    Share,
+    Step,
+    Theorems,
+    Tuning,
+    Vector,
+    trial,
+)
 from lewa.learners.paper.lewa import LewaState
-from lewa.learners.parameters import Share, Step
-from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import paper
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 def recommended(q: Problem, gamma: float | None = None, delta: float | None = None, mu: float | None = None) -> Parameters:
@@ -91,13 +98,12 @@ class BanditLewa(PrimalDual):
         "recommended": recommended,
         "printed": Tuning(printed, "BanditLEWA as printed: with its proof's tuning it does not learn.", fixes=("mu",)),
     }
+    trials = (
+        *USUAL,
+        *(trial(3, 200, 0.5, tuning="printed"), trial(3, 200, 0.5, tuning="printed", delta=0.125)),
+        trial(5, 100, (0.4, 0.2), tuning="printed"),
+    )
     theorems = Theorems(paper.bandit_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        printed = [cls.tuned(3, 200, 0.5, tuning="printed"), cls.tuned(3, 200, 0.5, tuning="printed", delta=0.125)]
-        several = cls.tuned(5, 100, (0.4, 0.2), tuning="printed")
-        return [*super().examples(), *((learner, 3) for learner in printed), (several, 5)]
 
     def play(self, s: LewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K

@@ -4,14 +4,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
-from lewa.feedback import Full
 from lewa.kernels import Weights, grow, normalize
-from lewa.learners.base import Learner
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.base import Full, Learner, Parameters, Problem, Step, Theorems, Vector
 from lewa.theory import paper
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 class EwaState(NamedTuple):

@@ -2,18 +2,26 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Bandit
 from lewa.kernels import Weights, dual_step_one, estimate_gains, grow_priced, mix, refresh, set_one, update_clipped_mean
 from lewa.kernels.roles import Clock, Estimates, Multiplier, OfActions, OfConstraints, Scratch, Table
-from lewa.learners.base import Learner, PrimalDual
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Learner,
+    Matrix,
+    Parameters,
+    PrimalDual,
+    Problem,
+    Share,
+    Step,
+    Theorems,
+    Vector,
+    trial,
+)
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import Share, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import paper
-from lewa.theory.theorems import Theorems
-from lewa.types import Matrix, Vector
 
 
 class HpBanditLewaState(NamedTuple):
@@ -85,11 +93,8 @@ class HpBanditLewa(PrimalDual):
     floor: Vector
 
     tunings = {"recommended": recommended}
+    trials = (*USUAL, trial(4, 100, 0.6, level=0.001))
     theorems = Theorems(paper.hp_bandit_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(level=0.001), 4)]
 
     def play(self, s: HpBanditLewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K

@@ -2,18 +2,13 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Full
 from lewa.kernels import Weights, dual_step_one, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, Multiplier, OfConstraints, Scratch
-from lewa.learners.base import PrimalDual
+from lewa.learners.base import USUAL, Full, Matrix, Parameters, PrimalDual, Problem, Step, Theorems, Tuning, Vector, trial
 from lewa.learners.paper.lewa import paper_steps, printed_steps, recommended_steps
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import paper
-from lewa.theory.theorems import Theorems
-from lewa.types import Matrix, Vector
 
 
 class HpLewaState(NamedTuple):
@@ -89,11 +84,8 @@ class HpLewa(PrimalDual):
             printed, "High-Probability LEWA with the paper's tuning: one step, and the stated radius.", ("mu",)
         ),
     }
+    trials = (*USUAL, trial(4, 100, 0.6, radius=0.05))
     theorems = Theorems(paper.hp_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(radius=0.05), 4)]
 
     def play(self, s: HpLewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

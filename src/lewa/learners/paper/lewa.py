@@ -2,19 +2,27 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Full
 from lewa.kernels import Weights, dual_step, grow_priced, normalize
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import PrimalDual, entropy_of
+from lewa.learners.base import (
+    USUAL,
+    Flags,
+    Full,
+    Parameters,
+    PrimalDual,
+    Problem,
+    Step,
+    Theorems,
+    Tuning,
+    Vector,
+    entropy_of,
+    trial,
+)
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem, Tuning
 from lewa.theory import delayed, delayed_probable, paper
 from lewa.theory.setting import Start
-from lewa.theory.theorems import Flags, Theorems
-from lewa.types import Vector
 
 
 class LewaState(NamedTuple):
@@ -128,11 +136,8 @@ class Lewa(PrimalDual):
         "paper": paper_steps,
         "printed": Tuning(printed_steps, "LEWA with the paper's tuning: one step for both updates.", fixes=("mu",)),
     }
+    trials = (*USUAL, trial(4, 100, 0.6, tuning="paper"))
     theorems = Theorems(paper.lewa, delayed.lewa, delayed_probable.lewa, changed=delayed.lewa, begin=with_entropy)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, tuning="paper"), 4)]
 
     def play(self, s: LewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

@@ -2,29 +2,16 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Bandit
-from lewa.kernels import (
-    Tilt,
-    Weights,
-    confidence_bound_of,
-    confidence_bounds,
-    ix_loss,
-    normalize,
-    prices,
-    project_or_relax_bounds,
-    shrink_one,
-    update_mean_of,
-)
+from lewa.kernels.estimates import confidence_bound_of, confidence_bounds, ix_loss, update_mean_of
+from lewa.kernels.projection import prices, project_or_relax_bounds
 from lewa.kernels.roles import Bounds, ConstraintMeans, Counts, Multiplier
-from lewa.learners.base import Learner
-from lewa.learners.parameters import Positive, Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.kernels.tilting import Tilt
+from lewa.kernels.weights.hedge import Weights, normalize, shrink_one
+from lewa.learners.base import USUAL, Bandit, Learner, Matrix, Parameters, Positive, Problem, Step, Theorems, Vector, trial
 from lewa.learners.projections.op_ewa import Bonus, Corruption
 from lewa.theory import bandit, projected
-from lewa.theory.theorems import Theorems
-from lewa.types import Matrix, Vector
 
 
 class BanditOpEwaState(NamedTuple):
@@ -101,16 +88,11 @@ class BanditOpEwa(Learner):
     corruption: Corruption = 0.0
 
     tunings = {"recommended": steps}
+    trials = (
+        *(*USUAL, trial(4, 100, 0.6, level=0.01), trial(4, 100, (0.4, 0.5), kappa=-1, level=0.01)),
+        trial(4, 100, 0.6, corruption=0.5, level=0.01),
+    )
     theorems = Theorems(projected.bandit_op_ewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            *super().examples(),
-            (cls.tuned(4, 100, 0.6).replace(level=0.01), 4),
-            (cls.tuned(4, 100, (0.4, 0.5), kappa=-1).replace(level=0.01), 4),
-            (cls.tuned(4, 100, 0.6, corruption=0.5).replace(level=0.01), 4),
-        ]
 
     def play(self, s: BanditOpEwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

@@ -2,30 +2,17 @@
 
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Self
 
 import numpy as np
 
-from lewa.feedback import Bandit
-from lewa.kernels import (
-    confidence_bounds,
-    ix_loss,
-    mix,
-    normalize,
-    prices,
-    project_or_relax_bounds,
-    shrink_one,
-    update_mean_of,
-)
+from lewa.kernels.estimates import confidence_bounds, ix_loss, update_mean_of
 from lewa.kernels.first_state import first_state
-from lewa.learners.base import Learner
-from lewa.learners.parameters import Flag, Positive, Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.kernels.projection import prices, project_or_relax_bounds
+from lewa.kernels.weights.hedge import mix, normalize, shrink_one
+from lewa.learners.base import USUAL, Bandit, Flag, Learner, Parameters, Positive, Problem, Step, Theorems, Vector, trial
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.explore_then_project import BanditExploreThenProjectState
 from lewa.theory import rivals
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 def steps(q: Problem, optimism: float = 1.0, epsilon: float = 0.05) -> Parameters:
@@ -81,11 +68,8 @@ class BanditEpochProject(Learner):
 
     keeps_shares = False
     tunings = {"recommended": steps}
+    trials = (*USUAL, trial(4, 100, 0.6, optimism=0, level=0.01))
     theorems = Theorems(rivals.bandit_epoch_project)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, optimism=0).replace(level=0.01), 4)]
 
     def start(self, actions: int) -> BanditExploreThenProjectState:
         (K, m), clock = self.sizes(actions), np.array([1.0, 0.0])  # l, the epoch, and the rounds answered in it

@@ -2,37 +2,25 @@
 
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Annotated, NamedTuple, Self, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full
-from lewa.kernels import (
-    Tilt,
-    Weights,
-    confidence_bound_of,
-    grow,
-    ix_loss,
-    mix,
-    normalize,
-    prices,
-    project_or_relax,
-    project_or_relax_bounds,
-    shrink_one,
-    update_mean_of,
-    update_means,
-)
+from lewa.kernels.estimates import confidence_bound_of, ix_loss, update_mean_of, update_means
 from lewa.kernels.first_state import first_state
+from lewa.kernels.projection import prices, project_or_relax, project_or_relax_bounds
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
-from lewa.learners.base import Learner
+from lewa.kernels.tilting import Tilt
+from lewa.kernels.weights.hedge import Weights, grow, mix, normalize, shrink_one
+from lewa.learners.base import USUAL, Bandit, Flag, Full, Law, Learner, Parameters, Positive, Problem, Step, Theorems, trial
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import Flag, Law, Positive, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.op_ewa import OpEwaState
 from lewa.theory import projected
-from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
+
+# Explored for one round: while a learner explores, no action gains.
+EXPLORED = tuple(trial(K, T, c0, explore=1) for K, T, c0, _ in USUAL)
 
 
 def check_explore(name: str, explore: float) -> None:
@@ -115,17 +103,11 @@ class ExploreThenProject(Learner):
     floor: Vector
 
     tunings = {"recommended": steps}
+    trials = (
+        *EXPLORED,
+        *(trial(4, 100, 0.6, optimism=0, explore=1), trial(4, 100, (0.4, 0.6), optimism=0, explore=1, radius=0.05)),
+    )
     theorems = Theorems(projected.explore_then_project)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [  # explored for one round: while a learner explores, no action gains
-            (cls.tuned(3, 200, 0.5, explore=1), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), explore=1), 5),
-            (cls.tuned(1, 50, 0.5, explore=1), 1),
-            (cls.tuned(4, 100, 0.6, optimism=0, explore=1), 4),
-            (cls.tuned(4, 100, (0.4, 0.6), optimism=0, explore=1).replace(radius=0.05), 4),
-        ]
 
     def play(self, s: OpEwaState, p: Vector) -> None:
         if s.clock[0] < self.explore:
@@ -190,16 +172,8 @@ class BanditExploreThenProject(Learner):
 
     keeps_shares = False
     tunings = {"recommended": bandit_steps}
+    trials = (*EXPLORED, trial(4, 100, 0.6, optimism=0, explore=1, level=0.01))
     theorems = Theorems(projected.bandit_explore_then_project)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [  # explored for one round: while a learner explores, no action gains
-            (cls.tuned(3, 200, 0.5, explore=1), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), explore=1), 5),
-            (cls.tuned(1, 50, 0.5, explore=1), 1),
-            (cls.tuned(4, 100, 0.6, optimism=0, explore=1).replace(level=0.01), 4),
-        ]
 
     def start(self, actions: int) -> BanditExploreThenProjectState:
         K, m = self.sizes(actions)

@@ -2,30 +2,14 @@
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Annotated, NamedTuple, Self, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
-from lewa.feedback import Full
-from lewa.kernels import (
-    Tilt,
-    Weights,
-    grow,
-    lift,
-    normalize,
-    prices,
-    project_or_relax,
-    stitched,
-    temper,
-    update_means,
-)
+from lewa.kernels import Tilt, Weights, grow, lift, normalize, prices, project_or_relax, stitched, temper, update_means
 from lewa.kernels.roles import Clock, Least, Lines, Multiplier
-from lewa.learners.base import Learner
+from lewa.learners.base import USUAL, Full, Law, Learner, Parameters, Positive, Problem, Step, Theorems, Vector, trial
 from lewa.learners.parameter_checks import check_least_share, require
-from lewa.learners.parameters import Law, Positive, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.theory import anytime, paper, projected
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 def check_bonus(name: str, kappa: float) -> None:
@@ -128,16 +112,11 @@ class OpEwa(Learner):
     corruption: Corruption = 0.0
 
     tunings = {"recommended": step_for_share}
+    trials = (
+        *(*USUAL, trial(4, 100, 0.6, kappa=0, radius=0.05), trial(4, 100, (0.3, 0.5), kappa=-1, radius=0.05)),
+        trial(4, 100, 0.6, corruption=0.5, radius=0.05),
+    )
     theorems = Theorems(projected.op_ewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            *super().examples(),
-            (cls.tuned(4, 100, 0.6, kappa=0).replace(radius=0.05), 4),
-            (cls.tuned(4, 100, (0.3, 0.5), kappa=-1).replace(radius=0.05), 4),
-            (cls.tuned(4, 100, 0.6, corruption=0.5).replace(radius=0.05), 4),
-        ]
 
     def play(self, s: OpEwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -212,15 +191,8 @@ class AnytimeOpEwa(Learner):
     floor: Vector
 
     tunings = {"recommended": step_for_any_horizon}
+    trials = (*USUAL, trial(4, 100, 0.6, kappa=0), trial(4, 100, (0.3, 0.5), kappa=0, corruption=0.5))
     theorems = Theorems(anytime.anytime_op_ewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            *super().examples(),
-            (cls.tuned(4, 100, 0.6, kappa=0), 4),
-            (cls.tuned(4, 100, (0.3, 0.5), kappa=0, corruption=0.5), 4),
-        ]
 
     def play(self, s: OpEwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

@@ -2,38 +2,25 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full
-from lewa.kernels import (
-    Tilt,
-    Weights,
-    confidence_bound_of,
-    ease_floors,
-    grow,
-    ix_loss,
-    mix_one,
-    normalize,
-    prices,
-    project,
-    safe_share,
-    shrink_one,
-    state_type,
-    update_mean_of,
-    update_means,
-)
+from lewa.kernels.estimates import confidence_bound_of, ix_loss, update_mean_of, update_means
 from lewa.kernels.first_state import first_state
+from lewa.kernels.projection import ease_floors, prices, project, safe_share
+from lewa.kernels.records import state_type
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Least, Lines, Multiplier, Scores, Totals
-from lewa.learners.base import Learner
+from lewa.kernels.tilting import Tilt
+from lewa.kernels.weights.hedge import Weights, grow, mix_one, normalize, shrink_one
+from lewa.learners.base import Bandit, Full, Learner, Parameters, Positive, Problem, SpecialAction, Step, Theorems, trial
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import NO_ACTION, Positive, SpecialAction, Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.parameters import NO_ACTION
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.theory import paper, projected
-from lewa.theory.theorems import Theorems
 from lewa.types import Matrix, Vector
+
+SAFE = (trial(3, 200, 0.5), trial(5, 100, (0.4, 0.2), safe=2, margin=0.1), trial(1, 50, 0.5, safe=0, margin=0.1))
 
 
 def check_safe(safe: float, margin: float, floor: Vector) -> None:
@@ -140,16 +127,8 @@ class SafeMixing(WithSafeAction):
     floor: Vector
 
     tunings = {"recommended": steps}
+    trials = (*SAFE, trial(4, 100, 0.6, safe=3, margin=0.4, radius=0.05))
     theorems = Theorems(projected.safe_mixing)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
-            (cls.tuned(1, 50, 0.5, safe=0, margin=0.1), 1),
-            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4).replace(radius=0.05), 4),
-        ]
 
     def play(self, s: SafeMixingState, p: Vector) -> None:
         normalize(s.weights, p)  # x = w / sum w
@@ -215,16 +194,8 @@ class BanditSafeMixing(WithSafeAction):
     floor: Vector
 
     tunings = {"recommended": bandit_steps}
+    trials = (*SAFE, trial(4, 100, 0.6, safe=3, margin=0.4, level=0.01))
     theorems = Theorems(projected.bandit_safe_mixing)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
-            (cls.tuned(1, 50, 0.5, safe=0, margin=0.1), 1),
-            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4).replace(level=0.01), 4),
-        ]
 
     def play(self, s: BanditSafeMixingState, p: Vector) -> None:
         normalize(s.weights, p)  # x = w / sum w

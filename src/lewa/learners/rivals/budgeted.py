@@ -2,25 +2,33 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Bandit
-from lewa.kernels import (
+from lewa.kernels.algebra import total
+from lewa.kernels.budget_statistics import (
     CENT,
     BudgetStatistics,
     play_densest,
     play_least_drawn,
     record_outcome,
-    rule,
     some_untried,
     spend_budget,
-    total,
 )
-from lewa.learners.base import Learner, Saved
-from lewa.learners.parameters import Flag, Positive, Share
-from lewa.learners.problem import Parameters, Problem, Tuning
+from lewa.kernels.jit import rule
+from lewa.learners.base import (
+    Bandit,
+    Flag,
+    Learner,
+    Parameters,
+    Positive,
+    Problem,
+    Saved,
+    Share,
+    Tuning,
+    nothing_proved,
+    trial,
+)
 from lewa.theory import rivals
-from lewa.theory.theorems import nothing_proved
 from lewa.types import Vector
 
 
@@ -109,17 +117,11 @@ class Kube(Budgeted):
             fractional_knapsack, "Fractional KUBE: the largest optimistic reward per cost.", fixes=("fractional",)
         ),
     }
+    trials = (
+        *(trial(3, 200, 0.5), trial(5, 20, (0.4, 0.2)), trial(1, 50, 0.5)),  # the budget of the second is soon spent
+        *(trial(3, 200, 0.5, tuning="fractional"), trial(5, 20, (0.4, 0.2), tuning="fractional")),
+    )
     theorems = nothing_proved("KUBE", rivals.BUDGETED)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 20, (0.4, 0.2)), 5),  # a budget that is soon spent
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(3, 200, 0.5, tuning="fractional"), 3),
-            (cls.tuned(5, 20, (0.4, 0.2), tuning="fractional"), 5),
-        ]
 
     def play(self, s: BudgetedState, p: Vector) -> None:
         if some_untried(s.book):
@@ -180,15 +182,10 @@ class EpsilonFirst(Budgeted):
     floor: Vector
 
     tunings = {"recommended": explore_first}
+    trials = (  # one round explored: while a learner explores, no action gains
+        *(trial(3, 200, 0.5, explore=0.001), trial(5, 20, (0.4, 0.2), explore=0.001), trial(1, 50, 0.5)),
+    )
     theorems = nothing_proved("Epsilon-first", rivals.BUDGETED)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [  # one round explored: while a learner explores, no action gains
-            (cls.tuned(3, 200, 0.5, explore=0.001), 3),
-            (cls.tuned(5, 20, (0.4, 0.2), explore=0.001), 5),  # a budget that is soon spent
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
 
     def play(self, s: BudgetedState, p: Vector) -> None:
         if s.book.used[0] < self.explore * self.rounds:

@@ -1,40 +1,37 @@
-"""LinUCB and LinTS with dual pacing: a ridge regression of the reward for each action, and a price that is paced."""
+"""LinUCB with dual pacing: a ridge regression of the reward for each action, and a price that is paced."""
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import (
-    Ridge,
-    add_features,
-    add_target,
-    chances_to_be_largest,
-    no_ridge,
-    pace_by_average,
-    play_largest,
-    ridge_mean,
-    rule,
-    whiten,
-)
+from lewa.kernels import Ridge, add_features, add_target, no_ridge, pace_by_average, play_largest, ridge_mean, rule, whiten
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Available, Axes, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
-from lewa.learners.base import Learner
+from lewa.learners.base import (
+    USUAL,
+    ExpectedCosts,
+    Learner,
+    Parameters,
+    Positive,
+    Problem,
+    ShareOrAll,
+    Step,
+    nothing_proved,
+    trial,
+)
 from lewa.learners.expectations import check_known, expected_values
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import ExpectedCosts, Positive, ShareOrAll, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
-from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
 from lewa.validation import as_count
 
 ALPHA, STEP, SHARE = 0.5, 0.05, 0.02  # of the width, of the price, and of a round in the moving average
 
 
-class PacedLinearState(NamedTuple):
+class PacedLinUcbState(NamedTuple):
     drawn: Counts  # (K,)    n, the answers of each action
     multiplier: Multiplier  # (m,)    lambda
     spent: CostAverages  # (m,)    e, the moving average of the costs
@@ -52,61 +49,7 @@ def usual(q: Problem, means: object = None, rewards: object = None, features: in
 
 
 @dataclass(frozen=True)
-class PacedLinear(Learner):
-    """A learner that takes the action with the largest priced score, and moves its prices by a moving average of costs."""
-
-    unbounded = True
-    weighs_propensities = False
-    reads_play = False
-    keeps_shares = False
-
-    alpha: Positive
-    step: Step
-    share: ShareOrAll
-    prior: ExpectedCosts
-    ridge: Vector
-    floor: Vector
-
-    tunings = {"recommended": usual}
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), features=4), 3)]
-
-    def check(self) -> None:
-        check_known(self.prior, self.floor)
-        require(self.prior.shape[1] > 0, "the prior must have one column per action", prior=self.prior.shape)
-        fine = self.ridge.ndim == 1 and self.ridge.size > 0 and (np.isfinite(self.ridge) & (self.ridge > 0)).all()
-        require(bool(fine), "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
-
-    def start(self, actions: int) -> PacedLinearState:
-        K, m = self.sizes(actions)
-        features, ridge = np.eye(1, self.ridge.size)[0], no_ridge(self.ridge, 1, K)  # nothing but the constant
-        return first_state(PacedLinearState, K, m, spent=1 - self.floor, features=features, ridge=ridge)
-
-    def learn(self, s: PacedLinearState, seen: Bandit) -> None:
-        i = seen.action
-        s.drawn[i] += 1
-        add_target(s.ridge, s.features, i, seen.reward - self.prior[0, i])
-        add_features(s.ridge, s.features, i, 1)
-        for j in range(self.floor.size):
-            z = 1 - seen.constraints[j]
-            s.cost[j, i] += z
-            pace_by_average(s.multiplier, s.spent, j, 1 - self.floor[j], z, self.step, self.share)
-
-
-@rule
-def score(s: PacedLinearState, prior: Matrix, alpha: float) -> None:
-    """scores <- prior + x' A_k^-1 b_k - lambda.z_k and alpha sqrt(x' A_k^-1 x), of each action; -inf if it is missing"""
-    for k in range(s.drawn.size):
-        s.scores[1, k] = alpha * sqrt(whiten(s.ridge, s.features, k))
-        s.scores[0, k] = prior[0, k] + ridge_mean(s.ridge, k, k) if s.available[k] > 0 else -inf
-        for j in range(s.multiplier.size):
-            s.scores[0, k] -= s.multiplier[j] * (prior[1 + j, k] + s.cost[j, k]) / (1 + s.drawn[k])
-
-
-@dataclass(frozen=True)
-class PacedLinUcb(PacedLinear):
+class PacedLinUcb(Learner):
     """LinUCB with dual pacing: optimistic linear rewards, and a price that follows the average spending.
 
     A learner of another paper, for contexts. Costs are z = 1 - c with limits b = 1 - c0. With A_k = diag(rho) + sum of
@@ -141,47 +84,54 @@ class PacedLinUcb(PacedLinear):
     recommendation, WWW 2010; with a budget pacer, the package `paretobandit`.
     """
 
+    alpha: Positive
+    step: Step
+    share: ShareOrAll
+    prior: ExpectedCosts
+    ridge: Vector
+    floor: Vector
+
+    unbounded = True
+    weighs_propensities = False
+    reads_play = False
+    keeps_shares = False
+    tunings = {"recommended": usual}
+    trials = (*USUAL, trial(3, 200, (0.5, 0.4), features=4))
     theorems = nothing_proved("LinUCB with dual pacing", rivals.PACED_LINEAR)
 
-    def play(self, s: PacedLinearState, p: Vector) -> None:
+    def check(self) -> None:
+        check_known(self.prior, self.floor)
+        require(self.prior.shape[1] > 0, "the prior must have one column per action", prior=self.prior.shape)
+        fine = self.ridge.ndim == 1 and self.ridge.size > 0 and (np.isfinite(self.ridge) & (self.ridge > 0)).all()
+        require(bool(fine), "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
+
+    def start(self, actions: int) -> PacedLinUcbState:
+        K, m = self.sizes(actions)
+        features, ridge = np.eye(1, self.ridge.size)[0], no_ridge(self.ridge, 1, K)  # nothing but the constant
+        return first_state(PacedLinUcbState, K, m, spent=1 - self.floor, features=features, ridge=ridge)
+
+    def play(self, s: PacedLinUcbState, p: Vector) -> None:
         score(s, self.prior, self.alpha)
         for k in range(p.size):
             p[k] = s.scores[0, k] + s.scores[1, k]
         play_largest(p)
 
+    def learn(self, s: PacedLinUcbState, seen: Bandit) -> None:
+        i = seen.action
+        s.drawn[i] += 1
+        add_target(s.ridge, s.features, i, seen.reward - self.prior[0, i])
+        add_features(s.ridge, s.features, i, 1)
+        for j in range(self.floor.size):
+            z = 1 - seen.constraints[j]
+            s.cost[j, i] += z
+            pace_by_average(s.multiplier, s.spent, j, 1 - self.floor[j], z, self.step, self.share)
 
-@dataclass(frozen=True)
-class PacedLinTs(PacedLinear):
-    """LinTS with dual pacing: sampled linear rewards, and a price that follows the average spending.
 
-    A learner of another paper, for contexts. r_k, z_{j,k}, A_k, and the price lambda are those of `paced-linucb`. In
-    round t::
-
-        y_k ~ normal with the mean r_k - lambda.z_k and the standard deviation alpha sqrt(x' A_k^-1 x), independent
-        p_t = the probability that y_k is the largest, over the available actions
-
-    Order: a round counts when its answer comes, which may be late; the price does not move before that. Values outside
-    [0, 1] are used unchanged.
-
-    Parameters: those of `paced-linucb`.
-
-    Reading: alpha = 0.5, step = 0.05, share = 0.02, rho = 1, and the prior of a reward is 0. Thompson sampling draws
-    coefficients; the value at x then has this distribution. Here an action is drawn with the probability that its value
-    is the largest, so its propensity is known. This probability is an integral, computed by a sum of 17 terms in time
-    of order K^2. Nothing is proved about this learner. Results on data are in docs/contexts.md.
-
-    >>> import lewa
-    >>> game = lewa.games.Contextual()
-    >>> learner = lewa.learners.PacedLinTs.tuned(actions=3, horizon=1, floor=0.7, features=game.features)
-    >>> trace = lewa.play(learner, game, rounds=10_000)
-    >>> f"reward {trace.reward[0, -1] / 10_000:.3f}, violation {lewa.violation(trace)[0, 0]:.0f}"
-    'reward 0.373, violation 0'
-
-    Reference: S. Agrawal, N. Goyal, Thompson sampling for contextual bandits with linear payoffs, ICML 2013.
-    """
-
-    theorems = nothing_proved("LinTS with dual pacing", rivals.PACED_LINEAR)
-
-    def play(self, s: PacedLinearState, p: Vector) -> None:
-        score(s, self.prior, self.alpha)
-        chances_to_be_largest(s.scores[0], s.scores[1], p)
+@rule
+def score(s: PacedLinUcbState, prior: Matrix, alpha: float) -> None:
+    """scores <- prior + x' A_k^-1 b_k - lambda.z_k and alpha sqrt(x' A_k^-1 x), of each action; -inf if it is missing"""
+    for k in range(s.drawn.size):
+        s.scores[1, k] = alpha * sqrt(whiten(s.ridge, s.features, k))
+        s.scores[0, k] = prior[0, k] + ridge_mean(s.ridge, k, k) if s.available[k] > 0 else -inf
+        for j in range(s.multiplier.size):
+            s.scores[0, k] -= s.multiplier[j] * (prior[1 + j, k] + s.cost[j, k]) / (1 + s.drawn[k])

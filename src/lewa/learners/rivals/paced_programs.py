@@ -3,42 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Bandit
-from lewa.kernels import (
-    Program,
-    dump,
-    limit_now,
-    no_program,
-    positive,
-    rule,
-    sample_location,
-    sample_mean,
-    solve_program,
-)
+from lewa.kernels import Program, dump, limit_now, no_program, positive, rule, sample_location, sample_mean, solve_program
 from lewa.kernels.first_state import first_state
-from lewa.kernels.roles import (
-    Available,
-    Charged,
-    Clock,
-    CostMeans,
-    Counts,
-    Debt,
-    Fresh,
-    Key,
-    PerAction,
-    SquaredDeviations,
+from lewa.kernels.roles import Available, Charged, Clock, CostMeans, Counts, Debt, Fresh, Key, PerAction, SquaredDeviations
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Expected,
+    Learner,
+    Parameters,
+    Positive,
+    Problem,
+    Saved,
+    Stream,
+    nothing_proved,
+    trial,
 )
-from lewa.learners.base import Learner, Saved
 from lewa.learners.expectations import check_known, known_values
 from lewa.learners.parameter_checks import require
-from lewa.learners.parameters import Expected, Positive, Stream
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
-from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
 
 AS_IF = 50.0  # answers that an action which was away counts as known from
@@ -162,11 +149,8 @@ class UcbLp(PacedProgram):
     floor: Vector
 
     tunings = {"recommended": paid_back}
+    trials = (*USUAL, trial(3, 200, 0.5, means=[[0.2, 0.5, 0.8]]))
     theorems = nothing_proved("UCB-LP", rivals.PACED_PROGRAM)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, 0.5, means=[[0.2, 0.5, 0.8]]), 3)]
 
     def play(self, s: PacedProgramState, p: Vector) -> None:
         if play_untried(s, p):

@@ -2,21 +2,16 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Full
 from lewa.kernels import Weights, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, OfConstraints, Scratch
-from lewa.learners.base import Learner
+from lewa.learners.base import USUAL, Full, Learner, Matrix, Parameters, Problem, Step, Theorems, Vector, trial
 from lewa.learners.paper.ewa import EwaState
 from lewa.learners.parameter_checks import LARGEST, per_constraint, require
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory.guarantees import none, one_action
-from lewa.theory.theorems import Theorems
-from lewa.types import Matrix, Vector
 
 FIXED_FAILS = (
     "a fixed penalty fails for every coefficient: with K = 2, constraints (0, 1) and floor 1/2, rewards (1, 0) or (1/2, 0) "
@@ -102,11 +97,8 @@ class FixedPenalty(PenaltyLearner):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """
 
+    trials = (*USUAL, trial(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)))
     theorems = fails("fixed penalty", FIXED_FAILS)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)), 5)]
 
     def play(self, s: EwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -149,11 +141,8 @@ class GatedPenalty(PenaltyLearner):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """
 
+    trials = (*USUAL, trial(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)))
     theorems = fails("gated penalty", GATED_FAILS)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)), 5)]
 
     def play(self, s: GatedPenaltyState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

@@ -7,31 +7,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full
-from lewa.kernels import (
-    AdaHedgeWeights,
-    NormalHedgeWeights,
-    Weights,
-    dot,
-    draw,
-    estimate_gains,
-    grow,
-    grow_adahedge,
-    grow_normalhedge,
-    grow_one,
-    mix,
-    normalize_adahedge,
-    normalize_normalhedge,
-    play_largest,
-    total,
-)
+from lewa.kernels.algebra import dot, play_largest, total
+from lewa.kernels.estimates import estimate_gains
 from lewa.kernels.roles import Axes, Counts, MeanRewards, OfActions, Scratch
-from lewa.learners.base import ENTRY, Learner
+from lewa.kernels.weights.adahedge import AdaHedgeWeights, grow_adahedge, normalize_adahedge
+from lewa.kernels.weights.hedge import Weights, draw, grow, grow_one, mix
+from lewa.kernels.weights.normalhedge import NormalHedgeWeights, grow_normalhedge, normalize_normalhedge
+from lewa.learners.base import ENTRY, Bandit, Full, Learner, Parameters, Positive, Problem, Share, ShareOrAll, Step, Theorems
 from lewa.learners.paper.ewa import EwaState
-from lewa.learners.parameters import Positive, Share, ShareOrAll, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import rivals
-from lewa.theory.theorems import Theorems
 from lewa.types import Vector
 
 UNTRIED = 1e300  # the index of an action that was never drawn

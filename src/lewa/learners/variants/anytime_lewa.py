@@ -2,17 +2,12 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Full
 from lewa.kernels import LazyWeights, anytime_dual_step, grow_lazy, normalize_lazy
 from lewa.kernels.roles import Clock, Multiplier
-from lewa.learners.base import Learner
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.base import USUAL, Full, Learner, Parameters, Problem, Step, Theorems, Vector, trial
 from lewa.theory import anytime
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 class AnytimeLewaState(NamedTuple):
@@ -76,11 +71,8 @@ class AnytimeLewa(Learner):
 
     parent = None  # with floor 0 it is EWA with a decreasing step
     tunings = {"recommended": steps}
+    trials = (*USUAL, trial(4, 100, 0.6, epsilon=0.1))
     theorems = Theorems(anytime.anytime_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, epsilon=0.1), 4)]
 
     def play(self, s: AnytimeLewaState, p: Vector) -> None:
         normalize_lazy(s.gains, p)  # p = w / sum w

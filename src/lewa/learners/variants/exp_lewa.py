@@ -2,20 +2,13 @@
 
 from dataclasses import dataclass
 from math import expm1, log1p, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-import numpy as np
-
-from lewa.feedback import Bandit, Full
 from lewa.kernels import AdaHedgeWeights, Weights, draw, exp, grow_adahedge, normalize, normalize_adahedge, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Losses, Number, OfConstraints, Scratch, Totals
-from lewa.learners.base import Learner
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.base import USUAL, Bandit, Full, Learner, Parameters, Problem, Step, Theorems, Vector, trial
 from lewa.theory import adversarial
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 class ExpLewaState(NamedTuple):
@@ -87,11 +80,8 @@ class ExpLewa(Learner):
     floor: Vector
 
     tunings = {"recommended": slow_rate}
+    trials = (*USUAL, trial(4, 100, 0.6, rate=2.0))  # a rate at which the price soon is as steep as it gets
     theorems = Theorems(adversarial.exp_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls(2.0, np.array([0.6])), 4)]  # a rate at which the price soon is as steep as it gets
 
     def play(self, s: ExpLewaState, p: Vector) -> None:
         normalize_adahedge(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
@@ -171,14 +161,12 @@ class ExpBanditLewa(Learner):
     floor: Vector
 
     tunings = {"recommended": step_and_rate}
+    trials = (
+        trial(3, 200, 0.5, eta=0.1),  # small steps keep the losses of rare draws from dwarfing all others
+        *USUAL[1:],
+        trial(4, 100, 0.6, eta=0.1, rate=2.0),  # a rate at which the price soon is as steep as it gets
+    )
     theorems = Theorems(adversarial.exp_bandit_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        # The laws show it actions that it would hardly draw: small steps keep such losses from dwarfing all others.
-        small = cls.tuned(3, 200, 0.5).replace(eta=0.1)
-        steep = cls(0.1, 2.0, np.array([0.6]))  # a rate at which the price soon is as steep as it gets
-        return [(small, 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1), (steep, 4)]
 
     def start(self, actions: int) -> ExpBanditLewaState:
         return first_state(ExpBanditLewaState, *self.sizes(actions))  # without a tree: all weights change in each round

@@ -2,21 +2,14 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-import numpy as np
-
-from lewa.feedback import Full
 from lewa.kernels import FixedShareWeights, dual_step, grow_fixed_share, normalize_fixed_share
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import PrimalDual
+from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Share, Step, Theorems, Vector, trial
 from lewa.learners.paper.lewa import late_steps
-from lewa.learners.parameters import Share, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.theory import fixed_share
 from lewa.theory.setting import Start
-from lewa.theory.theorems import Flags, Theorems
-from lewa.types import Vector
 
 
 class FixedShareLewaState(NamedTuple):
@@ -90,14 +83,13 @@ class FixedShareLewa(PrimalDual):
     proved_with_shares = True
     parent = None  # with floor 0 it is the fixed share of Herbster and Warmuth, which is not among these learners
     tunings = {"recommended": steps}
+    trials = (
+        *(*USUAL, trial(5, 100, (0.4, 0.2), epsilon=0.1)),
+        trial(4, 100, 0.6, eta=1e6, delta=0.5, mu=0.5, share=1e-30),  # steps that no exponential holds
+    )
     theorems = Theorems(
         fixed_share.fixed_share_lewa, fixed_share.late, fixed_share.probable, fixed_share.changed, with_entropy
     )
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        steep = cls(1e6, 0.5, 0.5, 1e-30, np.array([0.6]))  # steps that no exponential holds
-        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), epsilon=0.1), 5), (steep, 4)]
 
     def play(self, s: FixedShareLewaState, p: Vector) -> None:
         normalize_fixed_share(s.weights, self.share, p)  # p = (1 - share) w / sum w + share/K

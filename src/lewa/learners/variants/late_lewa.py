@@ -2,21 +2,16 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Full
 from lewa.kernels import Weights, normalize, positive, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
-from lewa.learners.base import Learner, entropy_of
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.base import USUAL, Flags, Full, Learner, Parameters, Problem, Step, Theorems, Vector, entropy_of, trial
 from lewa.theory import anytime, delayed, delayed_probable
 from lewa.theory.setting import Start
-from lewa.theory.theorems import Flags, Theorems
-from lewa.types import Vector
 
 ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 
@@ -96,6 +91,7 @@ class LateLewa(Learner):
     quotes_prices = True
     proved_with_shares = True
     tunings = {"recommended": shrinkage}
+    trials = (*USUAL, trial(4, 100, 0.6, delay=20))
     theorems = Theorems(
         anytime.late_lewa,
         delayed.late_lewa,
@@ -104,10 +100,6 @@ class LateLewa(Learner):
         begin=begin,
         certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come
     )
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
 
     def start(self, actions: int) -> LateLewaState:
         K, m = self.sizes(actions)

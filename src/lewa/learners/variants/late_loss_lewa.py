@@ -6,15 +6,26 @@ from typing import Self
 
 import numpy as np
 
-from lewa.feedback import Bandit
 from lewa.kernels import normalize, play_one, rule
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
-from lewa.learners.base import Learner, Saved, entropy_of
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Flags,
+    Learner,
+    Parameters,
+    Problem,
+    Saved,
+    Statements,
+    Theorems,
+    Vector,
+    entropy_of,
+    trial,
+)
 from lewa.learners.expectations import check_reserves, reserved_means
 from lewa.learners.parameter_checks import LARGEST, check_dual, require
 from lewa.learners.parameters import NO_ACTION, Reserves, SpecialAction, Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.learners.variants.loss_rule import (
     ERROR,
     HELD,
@@ -38,8 +49,6 @@ from lewa.theory import bandit, delayed, delayed_ix, delayed_losses
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.governed import price_capped
 from lewa.theory.setting import NO_DELAY, Delays, Setting, Start
-from lewa.theory.theorems import Flags, Statements, Theorems
-from lewa.types import Vector
 
 # With a known horizon --------------------------------------------------------------------------------------------------
 
@@ -100,10 +109,10 @@ class LateHorizon(Late, Actions, LossRule, Learner):
     reads_play = False
     quotes_prices = True
 
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        eager = cls.tuned(3, 100, (0.6, 0.5), delay=2, means=[[0.9, 0.3, 0.7], [0.4, 0.8, 0.6]], reserve=1)
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4), (eager, 3)]
+    trials = (
+        *(*USUAL, trial(4, 100, 0.6, delay=20)),
+        trial(3, 100, (0.6, 0.5), delay=2, means=[[0.9, 0.3, 0.7], [0.4, 0.8, 0.6]], reserve=1),
+    )
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
@@ -356,6 +365,10 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     quotes_prices = True
     proved_with_shares = True
     tunings = {"recommended": any_shrinkage}
+    trials = (
+        *(*USUAL, trial(4, 100, 0.6, delay=20), trial(4, 100, 0.6, any_arrivals=1)),
+        trial(4, 100, 0.6, delta=0.5, cap_action=2, cap_slack=0.4),
+    )
     theorems = Theorems(
         adaptive_at_once,
         adaptive_late,
@@ -364,12 +377,6 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
         certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come
         sure=lambda learner: (int(learner.cap_action), learner.cap_slack) if learner.is_capped else None,
     )
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        capped = cls(0.5, np.array([0.6]), 0.0, 2.0, 0.4)
-        others = [cls.tuned(4, 100, 0.6, delay=20), cls.tuned(4, 100, 0.6, any_arrivals=1), capped]
-        return [*super().examples(), *((learner, 4) for learner in others)]
 
     def check(self) -> None:
         require(self.any_arrivals in (0, 1), "any_arrivals must be 0 or 1", any_arrivals=self.any_arrivals)

@@ -2,17 +2,12 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from lewa.feedback import Bandit
 from lewa.kernels import Weights, confidence_bound, dual_step, grow_priced, ix_loss, means, normalize
 from lewa.kernels.roles import Bounds, ConstraintSums, Counts, Multiplier, OfActions, OfConstraints, Scratch
-from lewa.learners.base import PrimalDual
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
+from lewa.learners.base import USUAL, Bandit, Matrix, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
 from lewa.theory import bandit
-from lewa.theory.theorems import Theorems
-from lewa.types import Matrix, Vector
 
 
 class LewaUcbState(NamedTuple):
@@ -80,11 +75,8 @@ class LewaUcb(PrimalDual):
     floor: Vector
 
     tunings = {"recommended": steps}
+    trials = (*USUAL, trial(4, 100, 0.6, level=0.001))
     theorems = Theorems(bandit.lewa_ucb)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(level=0.001), 4)]
 
     def play(self, s: LewaUcbState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

@@ -2,20 +2,16 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from lewa.kernels import Weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Clock, Losses, Multiplier
-from lewa.learners.base import Learner, PrimalDual
+from lewa.learners.base import USUAL, Learner, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
 from lewa.learners.paper.lewa import LewaState, with_entropy
-from lewa.learners.parameters import Step
-from lewa.learners.problem import Parameters, Problem
 from lewa.learners.variants.loss_rule import Anytime, Drawn, Fixed, Ix, LossRule, Weighted
 from lewa.theory import bandit, delayed
 from lewa.theory.guarantees import none
-from lewa.theory.theorems import Theorems
-from lewa.types import Vector
 
 
 def loss_steps(q: Problem, b: float = 0.5, delay: float = 0.0) -> Parameters:
@@ -196,13 +192,8 @@ class AnytimeBanditLewa(Weighted, Anytime, Drawn, LossRule, Learner):
 
     State = AnytimeBanditLewaState
     tunings = {"recommended": anytime_steps}
+    trials = (trial(3, 200, 0.5, eta=0.1), *USUAL[1:])  # small steps keep the losses of rare draws from dwarfing all others
     theorems = Theorems(bandit.anytime_bandit_lewa)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        # The laws show it actions that it would hardly draw: small steps keep such losses from dwarfing all others.
-        small = cls.tuned(3, 200, 0.5).replace(eta=0.1)
-        return [(small, 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
 
     def start(self, actions: int) -> AnytimeBanditLewaState:
         return first_state(AnytimeBanditLewaState, *self.sizes(actions))  # without a tree: all weights change in each round

@@ -8,18 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full
 from lewa.kernels import compiled_form, field_types, flat, restore, state_type
 from lewa.kernels import dispatch as rule
 from lewa.kernels.roles import Fresh, Totals
-from lewa.learners.base import Learner
+from lewa.learners.base import Bandit, Full, Learner, Matrix, Statements, Theorems, Vector, trial
 from lewa.learners.paper.ewa import Ewa
 from lewa.learners.parameter_checks import check_epsilon, check_problem, require
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.setting import Setting
-from lewa.theory.theorems import Statements, Theorems
-from lewa.types import Matrix, Vector
 from lewa.validation import as_real
 
 MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each they take three hours
@@ -67,6 +64,7 @@ class Doubling(Wrapper):
     restarts = True
     ending = "restarted in epochs of doubling length"
     theorems = Theorems(over_epochs)
+    trials = (trial(3, 200, 0.5, first=8), trial(5, 100, (0.4, 0.2), first=4), trial(1, 50, 0.5, first=4))
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
@@ -143,14 +141,6 @@ class Doubling(Wrapper):
     def tables(cls) -> list[str]:
         """Return the names of the parameters that have an entry per epoch."""
         return [name for name in field_types(cls.kind) if name != "floor"]
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5, first=8), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), first=4), 5),
-            (cls.tuned(1, 50, 0.5, first=4), 1),
-        ]
 
     def at(self, epoch: int) -> Learner:
         """Return the learner of an epoch, counted from 0."""

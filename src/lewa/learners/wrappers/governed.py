@@ -5,19 +5,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full, feedback_kind
-from lewa.kernels import annotated_types, book, calls_for_safety, compiled_form, field_types, play_one, state_type
+from lewa.feedback import feedback_kind
 from lewa.kernels import dispatch as rule
+from lewa.kernels.governing import book, calls_for_safety, play_one
+from lewa.kernels.packing import compiled_form
+from lewa.kernels.records import annotated_types, field_types, state_type
 from lewa.kernels.roles import Excess
-from lewa.learners.base import Learner
+from lewa.learners.base import Bandit, Full, Learner, SpecialAction, Statements, Theorems, Vector
 from lewa.learners.parameter_checks import check_problem, per_constraint, require
-from lewa.learners.parameters import NO_ACTION, SpecialAction
+from lewa.learners.parameters import NO_ACTION
 from lewa.learners.projections.safe_mixing import check_safe
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import governed
 from lewa.theory.setting import Setting
-from lewa.theory.theorems import Statements, Theorems
-from lewa.types import Vector
 
 
 def with_safe_rounds(learner: "Governed", actions: int, rounds: int, setting: Setting) -> Statements:

@@ -7,15 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from lewa.kernels import annotated_types, compiled_form, field_types, state_type
-from lewa.kernels.roles import Rescaling, Totals
-from lewa.learners.base import Learner, Saved
+from lewa.kernels.roles import Totals
+from lewa.learners.base import Learner, Rescaling, Saved, Statements, Theorems, Vector
 from lewa.learners.parameter_checks import check_problem, require
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import EXPECTED_INSIDE
 from lewa.theory.setting import Setting
-from lewa.theory.theorems import Statements, Theorems
-from lewa.types import Vector
 from lewa.validation import as_real
 
 HALVINGS = 50  # of the slack's range

@@ -5,13 +5,11 @@ from dataclasses import make_dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
-from lewa.feedback import Bandit, Full, feedback_kind
+from lewa.feedback import feedback_kind
 from lewa.kernels import annotated_types, comparable, state_type
 from lewa.kernels import dispatch as rule
-from lewa.kernels.roles import Rescaling
-from lewa.learners.base import Learner
+from lewa.learners.base import Bandit, Full, Learner, Rescaling, Vector
 from lewa.learners.parameter_checks import require
-from lewa.types import Vector
 
 
 class _Tuned:

@@ -1,0 +1,122 @@
+"""The table of the learners: a new learner is one file, its import, and one line here."""
+
+from typing import NamedTuple
+
+from lewa.learners.base import Learner
+from lewa.learners.contexts.exp4_lewa import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx
+from lewa.learners.contexts.lewa_policies import LewaPolicies
+from lewa.learners.contexts.proved_squarecb_lewa import AnytimeProvedSquareCbLewa, ProvedSquareCbLewa
+from lewa.learners.paper.bandit_lewa import BanditLewa
+from lewa.learners.paper.ewa import Ewa
+from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
+from lewa.learners.paper.hp_lewa import HpLewa
+from lewa.learners.paper.lewa import Lewa
+from lewa.learners.practical.paced_hedge import PacedHedge
+from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
+from lewa.learners.projections.epoch_project import BanditEpochProject
+from lewa.learners.projections.explore_then_project import BanditExploreThenProject, ExploreThenProject
+from lewa.learners.projections.op_ewa import AnytimeOpEwa, OpEwa
+from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
+from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
+from lewa.learners.rivals.paced_linear import PacedLinUcb
+from lewa.learners.rivals.paced_programs import ThompsonLp, UcbLp
+from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty
+from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedge, Ucb1
+from lewa.learners.squarecb_lewa import SquareCbLewa
+from lewa.learners.variants.anytime_lewa import AnytimeLewa
+from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
+from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
+from lewa.learners.variants.late_lewa import LateLewa
+from lewa.learners.variants.late_loss_lewa import LateBanditLewa, LateLewaIx, LateLossBanditLewa
+from lewa.learners.variants.lewa_ucb import LewaUcb
+from lewa.learners.variants.loss_lewa import AnytimeBanditLewa, LewaIx, LossBanditLewa
+from lewa.learners.wrappers.doubling import Doubling
+from lewa.learners.wrappers.governed import Governed
+from lewa.learners.wrappers.tightened import Tightened
+from lewa.learners.wrappers.wrapper import Wrapper
+
+# The learners by family, each in the order in which lists show them. NAME@TUNING stands beside NAME where both are compared.
+FAMILIES: dict[str, dict[str, type[Learner]]] = {
+    "the paper's boxes": {
+        "ewa": Ewa,
+        "lewa": Lewa,
+        "hp-lewa": HpLewa,
+        "bandit-lewa": BanditLewa,
+        "bandit-lewa@printed": BanditLewa,
+        "hp-bandit-lewa": HpBanditLewa,
+        "hp-bandit-lewa@printed": PrintedHpBanditLewa,
+    },
+    "LEWA beyond the paper": {
+        "anytime-lewa": AnytimeLewa,
+        "late-lewa": LateLewa,
+        "fixed-share-lewa": FixedShareLewa,
+        "exp-lewa": ExpLewa,
+        "loss-bandit-lewa": LossBanditLewa,
+        "lewa-ix": LewaIx,
+        "lewa-ucb": LewaUcb,
+        "anytime-bandit-lewa": AnytimeBanditLewa,
+        "late-bandit-lewa": LateBanditLewa,
+        "late-loss-bandit-lewa": LateLossBanditLewa,
+        "late-lewa-ix": LateLewaIx,
+        "exp-bandit-lewa": ExpBanditLewa,
+    },
+    "projections onto estimates": {
+        "op-ewa": OpEwa,
+        "anytime-op-ewa": AnytimeOpEwa,
+        "bandit-op-ewa": BanditOpEwa,
+        "explore-then-project": ExploreThenProject,
+        "bandit-explore-then-project": BanditExploreThenProject,
+        "bandit-epoch-project": BanditEpochProject,
+        "safe-mixing": SafeMixing,
+        "bandit-safe-mixing": BanditSafeMixing,
+    },
+    "for practice": {
+        "paced-hedge": PacedHedge,
+        "squarecb-lewa": SquareCbLewa,
+    },
+    "contexts and policies, with proofs": {
+        "proved-squarecb-lewa": ProvedSquareCbLewa,
+        "anytime-proved-squarecb-lewa": AnytimeProvedSquareCbLewa,
+        "exp4-lewa": Exp4Lewa,
+        "exp4-lewa-ix": Exp4LewaIx,
+        "anytime-exp4-lewa": AnytimeExp4Lewa,
+        "lewa-policies": LewaPolicies,
+    },
+    "for comparison": {
+        "fixed-penalty": FixedPenalty,
+        "gated-penalty": GatedPenalty,
+        "adahedge": AdaHedge,
+        "normalhedge": NormalHedge,
+        "exp3": Exp3,
+        "exp3-p": Exp3P,
+        "ucb1": Ucb1,
+        "ucb-lp": UcbLp,
+        "thompson-lp": ThompsonLp,
+        "paced-linucb": PacedLinUcb,
+        "epsilon-first": EpsilonFirst,
+        "kube": Kube,
+        "kube@fractional": Kube,
+    },
+}
+ALL = {name: kind for family in FAMILIES.values() for name, kind in family.items()}
+
+
+class Alias(NamedTuple):
+    """A name of earlier versions that still works."""
+
+    name: str  # of this version
+    parameters: dict[str, float]  # what its saved files lack
+
+
+ALIASES = {"fractional-kube": Alias("kube@fractional", {"fractional": 1.0})}
+# Names of earlier versions that work no more, and what to use instead.
+REMOVED = {
+    "anytime-ewa": "adahedge",
+    "bandit-q": "squarecb-lewa",
+    "entropic-lp": "op-ewa with kappa=0",
+    "forecast-lp": "paced-hedge",
+    "paced-lints": "paced-linucb",
+}
+# NAME+WRAPPER runs the learner of that name inside another: in epochs that double, held to floors that are raised, or with a
+# safe action that holds its debts to a bound.
+WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tightened, "governed": Governed}
