@@ -133,3 +133,13 @@ def test_damaged_epochs_are_refused(plain: list[list[object]]) -> None:
         Agent.restore(snapshot)
     with pytest.raises(ValueError, match="a decision must have the fields that an agent gave it"):
         agent.apply(agent.pull()._replace(id=2, round=2, tag="A B"))
+
+
+@pytest.mark.parametrize("tag", ["two\nlines", "A B", 7])
+def test_an_answer_with_a_tag_that_is_none_gets_one_sentence(tag: str) -> None:
+    agent = make()
+    before, decision = agent.snapshot(), agent.pull()._replace(tag=tag)
+    with pytest.raises(UnknownError) as error:
+        agent.update(decision, reward=1.0)
+    assert "\n" not in str(error.value)
+    assert agent.snapshot()["records"] == before["records"] + 1  # the decision, and nothing more

@@ -49,6 +49,20 @@ def test_bad_input_is_one_sentence(tmp_path: Path, lewa: Command) -> None:
         assert sentence.strip().count("\n") == 0, sentence
 
 
+def test_a_damaged_key_is_refused_with_a_sentence(tmp_path: Path, lewa: Command) -> None:
+    import sqlite3
+
+    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    with service(tmp_path):
+        pass
+    with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE name = 'api_keys'")
+    with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
+        connection.execute("UPDATE api_keys SET rate = NULL")
+    assert "store.sqlite3 is damaged: a key cannot be read" in lewa("keys", "list", "--store", url, status=2)
+
+
 def test_a_tampered_journal_is_found(tmp_path: Path, lewa: Command) -> None:
     import sqlite3
 

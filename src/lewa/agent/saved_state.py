@@ -85,6 +85,8 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.breakers = breakers_from_plain(plain.get("failures"), K)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
+    if not (np.isfinite(state.charge_count) & (state.charge_count >= 0)).all():
+        raise ValueError(f"the counts of values filled in must be numbers of at least 0, got {plain['charges'][0]}")
     for number, action, propensity, play, units, *rest in _open_rows(plain["open"]):
         charged, features, asleep = [*rest, (), (), ()][:3]
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):

@@ -15,7 +15,7 @@ from lewa.agent.statistics import STEP, add_action, add_all
 from lewa.agent.status.assumptions import ELSEWHERE, ROUNDING, UNSURE, all_counts
 from lewa.agent.status.guarantee import withdraw_earlier
 from lewa.agent.values import check_bounds, single_value, vector_value
-from lewa.ids import read_id, write_id
+from lewa.ids import is_tag, read_id, write_id
 from lewa.types import Indices, Vector
 from lewa.validation import nearest, short_repr
 
@@ -126,6 +126,8 @@ class AgentState(StateParts):
 
     def _check_tag(self, number: int, tag: str | None) -> None:
         """Refuse a decision that was made after this agent's file was copied, and before that copy was restored."""
+        if not is_tag(tag):
+            raise UnknownError(f"pass a decision, its key or its number, got the tag {short_repr(tag)}")
         if 1 <= number <= self.rounds and _differ(tag, self.epochs.tag(number)):
             name = self.setup.agent_name or ""
             theirs, ours = write_id(name, number, tag), write_id(name, number, self.epochs.tag(number))

@@ -242,9 +242,11 @@ class SQLiteStore:
 
     def api_keys(self) -> list[ApiKey]:
         """Return every key, the revoked ones too."""
-        return [
-            ApiKey(*row) for row in self._rows("SELECT id, sha256, label, scopes, agents, rate, at, revoked FROM api_keys")
-        ]
+        rows = self._rows("SELECT id, sha256, label, scopes, agents, rate, at, revoked FROM api_keys")
+        try:
+            return msgspec.convert(list(rows), list[ApiKey])
+        except msgspec.ValidationError as error:
+            raise DamageError(f"{self._path} is damaged: a key cannot be read ({error})") from None
 
     def put_api_key(self, key: ApiKey) -> None:
         """Add a key, or replace the one of this id."""
