@@ -255,7 +255,7 @@ def test_open_decisions_are_saved_in_columns_and_a_status_needs_only_their_sums(
     ("learner", "settings", "later"),
     [
         ("anytime-proved-squarecb-lewa", {}, ("known",)),
-        ("late-bandit-lewa+tightened", {"slack": 0.05}, ("any_arrivals", "cap_action", "cap_slack")),
+        ("late-bandit-lewa+tightened", {"slack": 0.05}, ("cap_action", "cap_slack")),
     ],
 )
 def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
@@ -270,6 +270,17 @@ def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
     if "known" in later:
         parameters["delta"] = parameters["delta"][0]  # one for all constraints
     assert Agent.restore(saved).snapshot() == agent.snapshot()
+
+
+@pytest.mark.plain
+def test_a_setting_that_was_removed_is_named_with_its_successor_unless_it_was_off() -> None:
+    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner="late-bandit-lewa", seed=0)
+    saved = json.loads(json.dumps(agent.snapshot()))
+    saved["setup"]["learner"]["any_arrivals"] = 0.0
+    assert Agent.restore(saved).setup.learner == agent.setup.learner
+    saved["setup"]["learner"]["any_arrivals"] = 1.0
+    with pytest.raises(ValueError, match=r"any_arrivals was removed in 0[.]3[.]0: use late-loss-bandit-lewa"):
+        Agent.restore(saved)
 
 
 @pytest.mark.parametrize(

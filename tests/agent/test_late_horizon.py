@@ -160,38 +160,6 @@ def test_lewa_says_why_it_has_no_late_bound_with_high_probability(name: str) -> 
     assert "with G = 10 decisions open together" in statement.reason
 
 
-def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:
-    bounds = []
-    for name, settings in (("Th7", {"delta": 60.0}), ("Th8", {"delta": 60.0, "any_arrivals": 1})):
-        agent = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings=settings, seed=0)
-        answer_late(agent, 300, 1, vector=False)
-        statement = agent.status().guarantee
-        assert statement.source == f"Late BanditLEWA, late answers ({name})"
-        assert Agent.restore(json.loads(json.dumps(agent.snapshot()))).pull() == agent.pull()
-        bounds.append(statement)
-    assert bounds[0].regret is not None
-    assert bounds[1].regret is not None
-    assert bounds[0].regret < bounds[1].regret < 300
-    assert delayed.APART in bounds[0].assumptions
-    assert delayed.APART not in bounds[1].assumptions
-    assert any("may depend on anything, as long as the delays are never longer" in text for text in bounds[1].assumptions)
-
-
-def test_the_bound_of_any_arrivals_is_the_formula() -> None:
-    agent = Agent(["a", "b", "c"], LINES, learner="late-bandit-lewa", settings={"any_arrivals": 1}, seed=0)
-    learner: Any = agent.setup.learner
-    T, K, D, G, e, o, delta = 10**6, 3, 2 * 10**6, 9, 7, 4, learner.delta
-    S, c, y = 0.5 * sqrt(T) / delta, sqrt(4 * sqrt(2) * np.log(K)), e / delta
-    B = c * sqrt(K * T + 4 * D + (K + 2 * G) * (4 * y * sqrt(T) + y * y * (1 + np.log(T))))
-    B += c * c * (K + 2 * G) * sqrt(T) / delta + (sqrt(T) + 2 * sqrt(e * D)) / delta
-    B += (1 + np.log2((K * T + 4 * D) * (1 + S) ** 2 / K)) * o * (1 + S)
-    statement = late_statements(learner, K, T, Delays(D, G, e, o + 1))[0]
-    assert statement.regret == pytest.approx(B)
-    assert statement.violation == pytest.approx([sqrt(2 * delta * sqrt(T) * (T + B))])
-    lost = late_statements(learner, K, T - 5, Delays(D, G, e, o + 1, 5))[0]
-    assert lost.regret == pytest.approx(B + 5 * (1 + 0.25 * sqrt(T) / delta))
-
-
 def test_one_very_late_answer_is_named_as_the_reason_for_a_trivial_bound() -> None:
     T = 10_000
     for name in ("late-lewa", "late-bandit-lewa", "loss-bandit-lewa"):

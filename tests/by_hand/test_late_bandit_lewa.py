@@ -1,4 +1,5 @@
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,39 +76,7 @@ def test_the_tuning_is_the_same_for_every_horizon_and_grows_with_the_delay() -> 
         LateBanditLewa.tuned(4, 1, 0.5, delay=-1)
 
 
-def test_with_any_arrivals_answers_are_divided_by_the_effective_chance_by_hand() -> None:
-    """Draws 1 to 4; answers 2, 1 and 4; draws 5 to 8, while the step falls; answers 3 and 8."""
-    delta, c0, K = 1.5, 0.6, 3
-    learner = LateBanditLewa(delta, np.array([c0]), 1)
-    state: Any = lewa.functional.start(learner, K)
-    lost, queue, s, n, eta = [0.0] * K, 0.0, 0, 0.0, 0.0
-    waiting: dict[int, tuple[int, list[float], float, float, float, Any]] = {}
-    chances = []
-    for number, answered in ((1, ()), (2, ()), (3, ()), (4, (2, 1, 4)), (5, ()), (6, ()), (7, ()), (8, (3, 8))):
-        action = number % K
-        price = queue / (delta * math.sqrt(s + 1))
-        b = 1 + price
-        n += (K + 2 * len(waiting)) * b * b + 2 * sum((1 + item[2]) ** 2 for item in waiting.values())
-        eta = math.sqrt(math.sqrt(2) * math.log(K) / min(2**k for k in range(30) if 2**k >= n))
-        w = [math.exp(-eta * x) for x in lost]
-        p = [x / sum(w) for x in w]
-        np.testing.assert_allclose(lewa.functional.play(learner, state), p, rtol=1e-12)
-        state = lewa.functional.charge(learner, state, action)
-        np.testing.assert_allclose(state.charged, [price, b, eta, math.log(sum(w))], rtol=1e-12, atol=1e-12)
-        waiting[number] = (action, p, price, eta, sum(w), state.charged.copy())
-        for late in answered:
-            i, drawn_from, quoted, step, total, charged = waiting.pop(late)
-            s += 1
-            r, c = 0.1 * late, 0.05 * late
-            now = sum(math.exp(-step * x) for x in lost)
-            chances.append(min(1.0, drawn_from[i] * total / now) if step == eta else 1.0)
-            seen = Bandit(i, drawn_from[i], r, np.array([c]), np.array(drawn_from), charged)
-            state = lewa.functional.learn(learner, state, seen)
-            lost[i] += ((1 - r) + quoted * (1 - c)) / chances[-1]
-            queue = max(0.0, queue + c0 - c)
-            assert chances[-1] >= drawn_from[i]
-    np.testing.assert_allclose(state.losses, lost, rtol=1e-12)
-    assert 1.0 in chances  # the step fell since the draw
-    assert any(1 / K + 0.01 < chance < 1 for chance in chances)
-    with pytest.raises(ValueError, match="any_arrivals must be 0 or 1"):
-        LateBanditLewa.tuned(3, 1, 0.5, any_arrivals=0.5)
+def test_the_setting_any_arrivals_is_refused_with_its_successor() -> None:
+    for make in (LateBanditLewa.tuned, partial(lewa.learners.make, "late-bandit-lewa")):
+        with pytest.raises(ValueError, match=r"any_arrivals was removed in 0[.]3[.]0: use late-loss-bandit-lewa"):
+            make(3, 1, 0.5, any_arrivals=1)

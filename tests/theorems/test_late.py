@@ -34,7 +34,6 @@ class Late(NamedTuple):
     seed: int
     draws: str = "dice"  # or "first", "likely", "unlikely": what holds on every path holds for any draws
     pays: str = "dice"  # or "nothing", "unlikely": what the actions pay and keep
-    any_arrivals: int = 0
 
     @property
     def rounds(self) -> int:
@@ -78,7 +77,7 @@ class Path(NamedTuple):
 def play_late(x: Late) -> Path:
     """Play coins or hostile rounds; arrivals are as drawn."""
     dice, K, m, T = np.random.default_rng(x.seed), x.actions, len(x.floor), x.rounds
-    learner = LateBanditLewa(x.delta, np.array(x.floor), x.any_arrivals)
+    learner = LateBanditLewa(x.delta, np.array(x.floor))
     session, nothing = Session(learner, K), np.zeros(T)
     path = Path(
         np.zeros((T, K)), [], np.zeros((T, m)), np.zeros((T, K)), np.zeros((T, m, K)), [], [], [], [], [], [], [], nothing
@@ -102,7 +101,7 @@ def play_late(x: Late) -> Path:
         i = drawn[x.draws] if p[drawn[x.draws]] > 1e-3 else int(p.argmax())
         charged = session.charge(i)
         path.spent.append(float(session.state.totals[1]))
-        path.steps.append(float(charged[m + 1]) if x.any_arrivals else sqrt(log(K) / path.spent[-1]))
+        path.steps.append(sqrt(log(K) / path.spent[-1]))
         coins = dice.random((1 + m, K)) < 0.5
         outcomes = {"dice": coins, "nothing": np.zeros((1 + m, K)), "unlikely": np.tile(p < 1 / K, (1 + m, 1))}[x.pays]
         path.rewards[t], path.constraints[t] = outcomes[0], outcomes[1:]

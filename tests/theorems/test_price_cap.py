@@ -44,7 +44,7 @@ def test_on_every_path_no_debt_passes_what_the_price_cap_allows(
     """Draws are the worst, or even; the safe action has exactly its slack."""
     dice, T, slack = np.random.default_rng(seed), 80, part * (1 - floor)
     kept = np.column_stack([np.full(T, min(floor + slack, 1.0)), np.zeros(T) if worst else dice.random(T)])
-    learner = LateBanditLewa(delta, np.array([floor]), 0.0, 0.0, slack)
+    learner = LateBanditLewa(delta, np.array([floor]), 0.0, slack)
     draws = [1] * T if worst else dice.integers(0, 2, T).tolist()
     debts, _, session, _ = rounds(learner, dice.random((T, 2)), kept, draws)
     allowed = delta * np.sqrt(np.arange(T + 1)) / slack + floor
@@ -60,7 +60,7 @@ def test_in_expectation_regret_with_the_safe_rounds_keeps_the_inequality() -> No
     T, delta, floor, slack = 9, 0.3, 0.6, 0.4
     kept = np.column_stack([np.ones(T), np.zeros(T)])
     rewards = np.column_stack([np.zeros(T), np.ones(T)])
-    learner = LateBanditLewa(delta, np.array([floor]), 0.0, 0.0, slack)
+    learner = LateBanditLewa(delta, np.array([floor]), 0.0, slack)
     regret, helps, total = 0.0, 0.0, 0.0
     play = np.array([floor, 1 - floor])  # meets the floor exactly
     for draws in product(range(2), repeat=T):

@@ -10,7 +10,7 @@ from typing import Any
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
 from lewa.learners.base import Learner
-from lewa.learners.problem import tunings_of
+from lewa.learners.problem import refuse_removed, tunings_of
 from lewa.learners.registry import ALIASES, ALL, REMOVED, WRAPPERS
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.plugins import LEARNERS, announced, find_class
@@ -112,6 +112,7 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
         del settings["tuning"]  # it is the only one
     for setting, value in settings.items():
         if setting not in known:
+            refuse_removed(setting)
             raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, known)}")
         if setting not in ("tuning", "means", "rewards", "known") and not isinstance(value, Real):
             raise ValueError(f"{setting} must be a number, got {short_repr(value)}")

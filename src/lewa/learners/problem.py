@@ -134,11 +134,18 @@ SETTINGS = {
     ),
     "penalty": TuningSetting("The penalty per unit of shortfall, one number or one per constraint."),
     "reserve": TuningSetting("1 to count each decision at the `means` of its action until its answer comes, else 0."),
-    "any_arrivals": TuningSetting("1 if the arrival of an answer may depend on the draws and the outcomes, else 0."),
     "cap_action": TuningSetting("An action that exceeds every floor by `cap_slack` in every round; -1 if there is none."),
     "cap_slack": TuningSetting("The slack of `cap_action`: prices are capped at 1/cap_slack."),
 }
+# Settings of earlier versions, and what to use instead.
+REMOVED_SETTINGS = {"any_arrivals": "use late-loss-bandit-lewa, which needs a horizon, or learn='close' of an agent"}
 SIZES = ("actions", "horizon", "floor")
+
+
+def refuse_removed(setting: str) -> None:
+    """Raise ValueError, with what to use instead, for a setting of an earlier version."""
+    if setting in REMOVED_SETTINGS:
+        raise ValueError(f"the setting {setting} was removed in 0.3.0: {REMOVED_SETTINGS[setting]}")
 
 
 def tuned_parameters(
@@ -166,6 +173,7 @@ def tuned_parameters(
     others = {key: value for key, value in chosen.items() if key not in takes and key != "means"}
     for key in others:
         if key not in fields or key in ("floor", *tuning.fixes):
+            refuse_removed(key)
             known = sorted({*takes, *fields, "means"} - {"floor", *tuning.fixes})
             raise ValueError(f"{name} has no setting {key!r} here{nearest(key, known)}")
     taken = {key: value for key, value in chosen.items() if key in takes}

@@ -93,14 +93,12 @@ def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int,
     return _only_expected(source, Averaged(B, A, float(floor.sum()) * sqrt(T) / delta), T, floor, setting)
 
 
-def late_bandit_lewa(
-    learner: parameters.Delta, actions: int, rounds: int, setting: Setting, any_arrivals: bool = False
-) -> tuple[Guarantee, ...]:
+def late_bandit_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Return bounds for steps that follow the prices, for any delta (docs/theory_delay.md, 6), if no answer is late."""
     floor, T = learner.floor, rounds
     if actions == 1:
         return one_action(floor)
-    bound = price_of_the_draw(learner, actions, T, NO_DELAY, bandit_form(actions, any_arrivals))
+    bound = price_of_the_draw(learner, actions, T, NO_DELAY, bandit_form(actions))
     price = float(floor.sum()) * sqrt(T) / learner.delta
     return _only_expected("Late BanditLEWA", Averaged(*bound, price), T, floor, setting)
 

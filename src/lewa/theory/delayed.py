@@ -4,7 +4,7 @@ K actions, T decisions, m constraints with floors c0; eta, delta, mu as in the l
 at most B, and each net violation of the decisions made at most sqrt(A (T + B)), in the sense of its theorem.
 """
 
-from math import log, log1p, log2, sqrt
+from math import log, log1p, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
@@ -118,10 +118,8 @@ def full_form(actions: int) -> Form:
     return Form(1.0, 1.0, sqrt(log(actions)))
 
 
-def bandit_form(actions: int, any_arrivals: bool = False) -> Form:
-    """Late BanditLEWA (Th7); where arrivals may depend on anything each pair counts twice, and steps are halved (Th8)."""
-    if any_arrivals:
-        return Form(actions, 2.0, 2**1.25 * sqrt(log(actions)))
+def bandit_form(actions: int) -> Form:
+    """Late BanditLEWA (Th7)."""
     return Form(actions, 1.0, 2 * sqrt(log(actions)))
 
 
@@ -146,13 +144,6 @@ def price_of_the_draw(
     )  # at least that of the prices beta
     B = form.c * sqrt(n) + form.c**2 * m * most * end / delta + m / delta * (passed + 2 * moved * sqrt(e * D))
     return Late(B + extra, 2 * delta * end)
-
-
-def changed_steps(learner: parameters.Delta, actions: int, rounds: int, late: Delays) -> float:
-    """Return the cost of the decisions that are open when the step changes (Th8): R o (1 + S)."""
-    T, o = rounds, max(late.most_open - 1, 0)
-    dearest = 1 + float(learner.floor.sum()) * sqrt(T) / learner.delta
-    return (1 + log2((actions * T + 4 * late.total) * dearest**2 / actions)) * o * dearest
 
 
 def lost_at_a_price(learner: parameters.Delta, rounds: int, start: Start | None = None) -> float:
@@ -267,22 +258,16 @@ def late_bandit_lewa(
     rounds: int,
     late: Delays,
     start: Start | None = None,
-    any_arrivals: bool = False,
 ) -> tuple[Guarantee, ...]:
-    """Return the bounds of Th7 or Th8, in expectation; decisions without an answer count as rounds without loss."""
+    """Return the bounds of Th7, in expectation; decisions without an answer count as rounds without loss."""
     if start is not None and not start.totals:  # it was not recorded
         return ()
     if actions == 1:
         return one_action(learner.floor)
     T = rounds + late.missing
-    bound = price_of_the_draw(learner, actions, T, late, bandit_form(actions, any_arrivals), start)
-    source = f"Late BanditLEWA, {LATE if start is None else CHANGED} ({'Th8' if any_arrivals else 'Th7'})"
-    world = _bandit_world(start)
-    if any_arrivals:
-        lost = changed_steps(learner, actions, T, late) + late.missing * lost_at_a_price(learner, T)
-        bound = bound._replace(B=bound.B + lost)
-        world = tuple(no_later(late) if text == APART else text for text in world)
-    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, world, start),)
+    bound = price_of_the_draw(learner, actions, T, late, bandit_form(actions), start)
+    source = f"Late BanditLEWA, {LATE if start is None else CHANGED} (Th7)"
+    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
 
 
 def no_later(late: Delays) -> str:

@@ -26,6 +26,7 @@ from lewa.learners.base import (
 from lewa.learners.expectations import check_reserves, reserved_means
 from lewa.learners.parameter_checks import LARGEST, check_dual, require
 from lewa.learners.parameters import NO_ACTION, Reserves, SpecialAction, Step
+from lewa.learners.problem import refuse_removed
 from lewa.learners.variants.loss_rule import (
     ERROR,
     HELD,
@@ -42,6 +43,7 @@ from lewa.learners.variants.loss_rule import (
     blame,
     cost,
     estimate,
+    next_step,
     open_decision,
     settle,
 )
@@ -169,7 +171,7 @@ class LateLossBanditLewa(Weighted, LateHorizon):
 
     Reading: if no answer is late, q = p_{t,i} and the rule is that of `loss-bandit-lewa`, with its bounds. With late
     answers the bound of `loss-bandit-lewa` assumes that the arrival of an answer does not depend on actions and outcomes.
-    Here it may depend on anything, as with any_arrivals of `late-bandit-lewa`, which needs no horizon. The tuning is
+    Here it may depend on anything. The tuning is
     eta = sqrt(ln K/(m (K + 4 delay) T)), delta = 2 m eta (K + 4 delay), mu = 1/sqrt(m (1 + 2 delay) T), at most 1/delta;
     `delay` is the most decisions by which answers are late. With `b` in [1/2, 1) regret O(T^b) is traded for violation
     O(T^(1 - b/2)). The bounds hold only in expectation; `late-lewa-ix` has bounds for the single run. With long delays
@@ -261,41 +263,37 @@ class LateLewaIx(Ix, LateHorizon):
 # For any horizon -------------------------------------------------------------------------------------------------------
 
 
-def any_shrinkage(
-    q: Problem, delay: float = 0.0, any_arrivals: float = 0.0, cap_action: float = NO_ACTION, cap_slack: float = 0.0
-) -> Parameters:
+def any_shrinkage(q: Problem, delay: float = 0.0, cap_action: float = NO_ACTION, cap_slack: float = 0.0) -> Parameters:
     """delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K))."""
     delta = sqrt(2 * q.m * (4 * q.K * q.ln_K + 1) * (1 + 2 * delay / q.K))
-    return {"delta": delta, "any_arrivals": any_arrivals, "cap_action": cap_action, "cap_slack": cap_slack}
+    return {"delta": delta, "cap_action": cap_action, "cap_slack": cap_slack}
 
 
 def adaptive_at_once(learner: "LateBanditLewa", actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds where no answer is late, of a capped price too."""
-    statements = bandit.late_bandit_lewa(learner, actions, rounds, setting, bool(learner.any_arrivals))
+    statements = bandit.late_bandit_lewa(learner, actions, rounds, setting)
     if not learner.is_capped or actions == 1:
         return statements
     return price_capped(statements, rounds, learner.floor, learner.delta, (learner.cap_action, learner.cap_slack))
 
 
 def adaptive_late(learner: "LateBanditLewa", actions: int, rounds: int, delays: Delays) -> Statements:
-    """Return Th7 or Th8; nothing is proved of a capped price."""
-    if learner.is_capped:
-        return ()
-    return delayed.late_bandit_lewa(learner, actions, rounds, delays, any_arrivals=bool(learner.any_arrivals))
+    """Return Th7; nothing is proved of a capped price."""
+    return () if learner.is_capped else delayed.late_bandit_lewa(learner, actions, rounds, delays)
 
 
 def begin(learner: "LateBanditLewa", s: LateBanditLewaState, there: Flags, start: Start) -> Start:
     """Return the start with the entropy of the play, and the totals if the weights are those of the losses."""
     start = start._replace(entropy=entropy_of(s.weights.log, there))
-    if learner.any_arrivals or learner.is_capped:
+    if learner.is_capped:
         return start
     answers, spent, waiting, squares = s.totals.tolist()
-    log_weights = -sqrt(log(s.losses.size) / (spent + cost(s, 0.0))) * s.losses
+    log_weights = -next_step(s) * s.losses
     apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the losses, nothing is proved
     if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
         return start
     prices = sqrt(waiting * squares)  # at least the sum of b over what is open
-    return start._replace(totals=(answers, spent, cost(s, 0.0), prices, *s.queue.tolist()))
+    return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
 
 
 @dataclass(frozen=True)
@@ -316,18 +314,13 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
         Lhat_i = Lhat_i + ((1 - r_t) + sum_j pi_{t,j} (1 - c_{t,j}))/p_{t,i}               (the others stay)
         Q_j    = [Q_j + c0_j - c_{t,j}]+,   s = s + 1
 
-    With any_arrivals = 1 every sum over the open decisions counts twice, and the step and the probability are::
-
-        eta_t = sqrt(sqrt(2) ln K/N),   N = the least power of 2 that is at least n;   W_t = sum exp(-eta_t Lhat) at the draw
-        p_{t,i} becomes 1 if eta has changed since the draw, else min(1, p_{t,i} W_t/W), W = sum exp(-eta_t Lhat) at learning
-
     If a safe action is named, it is played while cap_slack pi_{t,j} > 1 for some j, and its answer counts in Q and s only.
 
     Order: an answer is learned with the price and the probability of its own draw, at any time and in any order; both
     are stored with the decision. A decision that is closed without an answer is no longer open, and s counts it.
 
-    Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; any_arrivals, 0 or 1; cap_action, the number
-    of a safe action, or -1 if none is named; cap_slack, the amount by which that action always exceeds every floor.
+    Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; cap_action, the number of a safe action,
+    or -1 if none is named; cap_slack, the amount by which that action always exceeds every floor.
 
     Reading: `anytime-bandit-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its
     proof needs delta >= 4 m eta K; with late answers this would be 4 m eta (K + G), where G is the largest number of
@@ -336,9 +329,8 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     sqrt(T)/delta, which at the same delta is at most 1.21 times the bound of `anytime-bandit-lewa` for m = 1, and at
     most 1.37 times for more constraints. The tuning uses the same delta, sqrt(2 m (4 K ln K + 1)); with `delay`, the
     expected delay of answers in decisions, it is multiplied by sqrt(1 + 2 delay/K), which gives a smaller bound on
-    regret and a larger one on violation. The arrival of an answer must not depend on its content (Th7), unless
-    any_arrivals = 1: then it may depend on anything, and the bound is larger (Th8). The proofs are in
-    docs/theory_delay.md, 6. With a safe action and answers at once the bound on regret is the same, and after t rounds
+    regret and a larger one on violation. The arrival of an answer must not depend on its content (Th7,
+    docs/theory_delay.md, 6). With a safe action and answers at once the bound on regret is the same, and after t rounds
     no debt exceeds delta sqrt(t)/cap_slack + c0, on every path (G7, docs/theory_delay.md, 1).
 
     >>> import lewa
@@ -356,7 +348,6 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
 
     delta: Step
     floor: Vector
-    any_arrivals: float = 0.0
     cap_action: SpecialAction = NO_ACTION
     cap_slack: float = 0.0
 
@@ -366,7 +357,7 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     proved_with_shares = True
     tunings = {"recommended": any_shrinkage}
     trials = (
-        *(*USUAL, trial(4, 100, 0.6, delay=20), trial(4, 100, 0.6, any_arrivals=1)),
+        *(*USUAL, trial(4, 100, 0.6, delay=20)),
         trial(4, 100, 0.6, delta=0.5, cap_action=2, cap_slack=0.4),
     )
     theorems = Theorems(
@@ -379,7 +370,6 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     )
 
     def check(self) -> None:
-        require(self.any_arrivals in (0, 1), "any_arrivals must be 0 or 1", any_arrivals=self.any_arrivals)
         index = 0 <= self.cap_action < LARGEST and self.cap_action % 1 == 0
         require(
             index or self.cap_action == NO_ACTION, "cap_action must be the index of an action", cap_action=self.cap_action
@@ -393,12 +383,15 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
-        return {"any_arrivals": 0.0, "cap_action": NO_ACTION, "cap_slack": 0.0, **plain}
+        """Version 1 had no safe action; version 2 had a setting for arrivals that depend on anything."""
+        if plain.get("any_arrivals"):
+            refuse_removed("any_arrivals")
+        current = {name: value for name, value in plain.items() if name != "any_arrivals"}
+        return {"cap_action": NO_ACTION, "cap_slack": 0.0, **current}
 
     def start(self, actions: int) -> LateBanditLewaState:
         K, m = self.sizes(actions)
-        totals, charged = (5, m + 3) if self.any_arrivals else (4, m + 1)
-        return first_state(LateBanditLewaState, K, m, totals=np.zeros(totals), charged=np.zeros(charged))
+        return first_state(LateBanditLewaState, K, m, totals=np.zeros(4), charged=np.zeros(m + 1))
 
     def play(self, s: LateBanditLewaState, p: Vector) -> None:
         if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
@@ -424,7 +417,7 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
             s.charged[:] = 0.0
             s.charged[s.multiplier.size] = SAFE
         else:
-            open_decision(s, self.any_arrivals)
+            open_decision(s)
 
     def learn(self, s: LateBanditLewaState, seen: Bandit) -> None:
         if seen.charged[s.queue.size] != SAFE:

@@ -11,7 +11,7 @@ A learner combines one of each, as `class LewaIx(Ix, Fixed, Drawn, LossRule, Pri
 its own. Compiled code finds the methods of an axis by the type of the learner.
 """
 
-from math import ceil, exp, log, log2, sqrt
+from math import log, sqrt
 from typing import NamedTuple
 
 from lewa.feedback import Bandit
@@ -289,7 +289,7 @@ class Late(AtTheDraw):
                 s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
 
 
-ANSWERS, SPENT, OPEN, SQUARES, STEP = 0, 1, 2, 3, 4  # places in `totals`
+ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 SAFE = -1.0  # in the place of b, of a decision for the safe action
 
 
@@ -300,7 +300,6 @@ class LateBanditLewaState(NamedTuple):
     queue: Prices[Vector]  # (m,)    Q
     totals: Totals[Vector]  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
     charged: Charged  # (m+1,)  pi and b, of the last decision
-    # With any_arrivals, totals also has the step eta of the last decision, and charged its eta and ln W.
 
 
 class Adaptive(AtTheDraw):
@@ -308,18 +307,13 @@ class Adaptive(AtTheDraw):
 
     delta: Step
     floor: Vector
-    any_arrivals: float
 
     def rate(self) -> float:
         """Return 1: the step is that of all losses."""
         return 1.0
 
     def chance(self, s: LateBanditLewaState, seen: Bandit) -> float:
-        """p; for any arrivals 1 if the step has changed since the draw, else min(1, p W_t/W)"""
-        m = s.queue.size
-        if self.any_arrivals > 0 and seen.charged[m] > 0:
-            eta, before = seen.charged[m + 1], seen.charged[m + 2]
-            return effective_chance(seen.propensity, before - log_total(s.losses, eta)) if eta == s.totals[STEP] else 1.0
+        """Return the propensity."""
         return seen.propensity
 
     def lower(self, s: LateBanditLewaState, i: int, x: float) -> None:
@@ -330,74 +324,57 @@ class Adaptive(AtTheDraw):
         """Q <- [Q + c0 - c]+, and the decision is no longer open"""
         for j in range(s.queue.size):
             s.queue[j] = positive(s.queue[j] + self.floor[j] - seen.constraints[j])
-        end(s, self.delta, self.any_arrivals, seen.charged)
+        end(s, self.delta, seen.charged)
 
     def charge(self, s: LateBanditLewaState, action: int) -> None:
         """Quote pi and b, and count the decision as open."""
-        open_decision(s, self.any_arrivals)
+        open_decision(s)
 
     def release(self, s: LateBanditLewaState, charged: Vector) -> None:
         """End a decision without an answer; one that is none of the learner's changed parameters or actions."""
         if charged[s.queue.size] > 0:
-            end(s, self.delta, self.any_arrivals, charged)
+            end(s, self.delta, charged)
         else:
-            weigh(s, self.any_arrivals)
+            weigh(s)
 
 
 @rule
-def open_decision(s: LateBanditLewaState, any_arrivals: float) -> None:
+def open_decision(s: LateBanditLewaState) -> None:
     """Quote pi and b; n grows by the cost of the decision, which is open from now on"""
     b, m = 1.0, s.multiplier.size
     for j in range(m):
         s.charged[j] = s.multiplier[j]
         b += s.multiplier[j]
     s.charged[m] = b
-    s.totals[SPENT] += cost(s, any_arrivals)
-    if any_arrivals > 0:
-        s.totals[STEP] = step(s.losses.size, s.totals[SPENT], any_arrivals)  # eta_t
-        s.charged[m + 1] = s.totals[STEP]
-        s.charged[m + 2] = log_total(s.losses, s.totals[STEP])  # ln W_t
+    s.totals[SPENT] += cost(s)
     s.totals[OPEN] += 1
     s.totals[SQUARES] += b * b
-    weigh(s, any_arrivals)
+    weigh(s)
 
 
 @rule
-def cost(s: LateBanditLewaState, any_arrivals: float) -> float:
-    """K b^2 + sum (b^2 + b_u^2) over the open decisions u, twice that sum for any arrivals; b that of the next decision"""
-    b, pairs = 1.0, 1.0 + any_arrivals
+def cost(s: LateBanditLewaState) -> float:
+    """K b^2 + sum (b^2 + b_u^2) over the open decisions u; b that of the next decision"""
+    b = 1.0
     for j in range(s.multiplier.size):
         b += s.multiplier[j]
-    return float((s.losses.size + pairs * s.totals[OPEN]) * b * b + pairs * s.totals[SQUARES])
+    return float((s.losses.size + s.totals[OPEN]) * b * b + s.totals[SQUARES])
 
 
 @rule
-def step(actions: int, n: float, any_arrivals: float) -> float:
-    """eta = sqrt(ln K/n); for any arrivals sqrt(sqrt(2) ln K/N), N the least power of 2 that is at least n"""
-    if any_arrivals > 0:
-        return sqrt(sqrt(2.0) * log(actions) / 2.0 ** ceil(log2(n)))
-    return sqrt(log(actions) / n)
+def next_step(s: LateBanditLewaState) -> float:
+    """eta = sqrt(ln K/n) of the next decision"""
+    return sqrt(log(s.losses.size) / (s.totals[SPENT] + cost(s)))
 
 
 @rule
-def weigh(s: LateBanditLewaState, any_arrivals: float) -> None:
+def weigh(s: LateBanditLewaState) -> None:
     """w <- exp(-eta Lhat), eta the step of the next decision"""
-    set_weights(s.weights, -step(s.losses.size, s.totals[SPENT] + cost(s, any_arrivals), any_arrivals), s.losses)
+    set_weights(s.weights, -next_step(s), s.losses)
 
 
 @rule
-def log_total(losses: Vector, eta: float) -> float:
-    """ln W, W = sum_i exp(-eta Lhat_i)"""
-    least, total = losses[0], 0.0
-    for i in range(losses.size):
-        least = min(least, losses[i])
-    for i in range(losses.size):
-        total += exp(-eta * (losses[i] - least))
-    return float(log(total) - eta * least)
-
-
-@rule
-def end(s: LateBanditLewaState, delta: float, any_arrivals: float, charged: Vector) -> None:
+def end(s: LateBanditLewaState, delta: float, charged: Vector) -> None:
     """End a decision: s <- s + 1, pi <- Q/(delta sqrt(s + 1)); if its price was quoted, it was open"""
     b = charged[s.queue.size]
     if b > 0:
@@ -406,4 +383,4 @@ def end(s: LateBanditLewaState, delta: float, any_arrivals: float, charged: Vect
     s.totals[ANSWERS] += 1
     for j in range(s.queue.size):
         s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
-    weigh(s, any_arrivals)
+    weigh(s)
