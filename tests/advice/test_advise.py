@@ -406,8 +406,8 @@ def test_the_command_answers_bad_input_with_one_sentence_and_status_2(lewa_: Any
 
 
 def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_a_table(lewa_: Any, tmp_path: Path) -> None:
-    words = ("--learner", "auto", "--floor", 0.5, "--seeds", 2, "--json")
-    status, printed, said = lewa_("play", "bernoulli", "--rounds", 300, *words)
+    words = ("--learner", "auto", "--seeds", 2, "--json")
+    status, printed, said = lewa_("play", "bernoulli", "--rounds", 300, "--floor", 0.5, *words)
     assert status == 0
     advice = lewa.advise("full", 3, 300, 0.5)
     assert list(json.loads(printed)["learners"]) == [advice.learner.name]
@@ -416,14 +416,14 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
     file = tmp_path / "table.npz"
     np.savez(file, rewards=rng.random((50, 3)), constraints=rng.random((50, 3)))
     for shown in ("full", "bandit"):
-        status, printed, said = lewa_("replay", file, "--feedback", shown, *words)
+        status, printed, said = lewa_("replay", file, "--budget", 0.5, "--feedback", shown, *words)
         assert status == 0
         assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
         least = lewa.advise(shown, 3, 50, 0.5).learner
         assert said.startswith(
             f"auto: {PRACTICE[shown][0]}, chosen by measurements; no bound is proved for it; {least.called} has"
         )
-        status, printed, said = lewa_("replay", file, "--feedback", shown, *words, "--goal", "proved")
+        status, printed, said = lewa_("replay", file, "--budget", 0.5, "--feedback", shown, *words, "--goal", "proved")
         assert list(json.loads(printed)["learners"]) == [least.name]
 
 
@@ -432,7 +432,7 @@ def test_where_nothing_is_proved_no_learner_is_said_to_have_a_bound(lewa_: Any, 
     file, few = tmp_path / "table.npz", np.random.default_rng(5).random((3, 9))
     np.savez(file, rewards=few, constraints=few)
     assert least_bound_beside("squarecb-lewa", "bandit", 9, 3, [0.1]) is None
-    said = lewa_("replay", file, "--feedback", "bandit", "--floor", 0.1, "--seeds", 1, "--json")[2]
+    said = lewa_("replay", file, "--feedback", "bandit", "--budget", 0.1, "--seeds", 1, "--json")[2]
     assert "; no bound is proved for it; no learner has one for these numbers" in said
 
 

@@ -259,7 +259,7 @@ def test_replay_reads_every_kind_of_file_alike(lewa_: Any, tmp_path: Path, kind:
     else:
         with pa.output_stream(str(file)) as stream:  # compresses when the name ends in .gz
             csv.write_csv(as_columns(wide=kind != "long csv"), stream)
-    words = ("replay", file, "--learner", "lewa", "--learner", "bandit-lewa", "--floor", 0.4, "--floor", 0.5, "--seeds", 2)
+    words = ("replay", file, "--learner", "lewa", "--learner", "bandit-lewa", "--budget", 0.4, "--budget", 0.5, "--seeds", 2)
     status, printed, _ = lewa_(*words, "--json")
     found = json.loads(printed)
     assert status == 0
@@ -276,7 +276,7 @@ def test_a_table_as_pandas_writes_it_is_read(lewa_: Any, tmp_path: Path) -> None
         for n, (t, i, a) in enumerate((t, i, a) for t in range(40) for i, a in enumerate("xyz"))
     ]
     file.write_text(",round,action,reward,c\n" + "\n".join(rows))
-    status, printed, _ = lewa_("replay", file, "--learner", "lewa", "--floor", 0.4, "--seeds", 2, "--json")
+    status, printed, _ = lewa_("replay", file, "--learner", "lewa", "--budget", 0.4, "--seeds", 2, "--json")
     assert status == 0
     assert json.loads(printed)["rounds"] == 40
 
@@ -295,17 +295,32 @@ def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_p
     action = RNG.integers(0, 2, 400)
     columns = {"t": np.arange(400), "action": action, "propensity": np.full(400, 0.5), "reward": 1 - action, "c": action}
     csv.write_csv(pa.table(columns), file)
-    status, printed, _ = lewa_("replay", file, "--learner", "bandit-lewa", "--floor", 0.5, "--seeds", 3, "--json")
+    status, printed, _ = lewa_("replay", file, "--learner", "bandit-lewa", "--budget", 0.5, "--seeds", 3, "--json")
     found = json.loads(printed)
     assert status == 0
     check_summary(found, ["bandit-lewa"], seeds=3, actions=2, constraints=1)
     assert found["hindsight"] is None
     assert found["learners"]["bandit-lewa"]["regret"] is None
     assert 150 <= found["rounds"] <= 250  # about half of the rows count
-    status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--floor", 0.5)
+    status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--budget", 0.5)
     assert status == 2
     assert "bandit" in complaint
-    assert "squarecb-lewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
+    assert "squarecb-lewa" in lewa_("replay", file, "--learner", "auto", "--budget", 0.5)[1]
+
+
+def test_the_former_name_of_a_budget_is_accepted_with_a_warning(lewa_: Any, tmp_path: Path) -> None:
+    file = tmp_path / "table.npz"
+    np.savez(file, rewards=REWARDS, constraints=CONSTRAINTS)
+    replays, frontiers = ("replay", file, "--learner", "lewa"), ("frontier", file, "--learner", "lewa", "--line", "c2=0.3")
+    for words, lines in ((replays, (0.4, 0.5)), (frontiers, (0.4,))):
+        same = [
+            lewa_(*words, *(word for line in lines for word in (option, line)), "--seeds", 1, "--json")
+            for option in ("--budget", "--floor")
+        ]
+        assert same[0][:2] == same[1][:2]
+        assert same[0][0] == 0
+        assert "--floor" not in same[0][2]
+        assert "warning: --floor is the former name of --budget" in same[1][2]
 
 
 def own_table(folder: Path) -> Path:
@@ -425,7 +440,7 @@ BAD_INPUT = {
     "more seeds than fit": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**14), "seeds must be at most 10000000"),
     "a trace in a folder's place": ((*BERNOULLI, "--floor", 0.5, "--trace", "."), "a trace needs a file"),
     "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be an integer"),
-    "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
+    "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--budget", 0.5), "there is no file"),
     "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),
     "data that are not there": (("frontier", "nothing.csv"), "there is no file nothing.csv"),
     "a figure of no known kind": (("frontier", "nothing.csv", "--out", "f.gif"), "a file that ends in .svg, .png"),
@@ -443,7 +458,7 @@ BAD_INPUT = {
         "a setting must be NAME=VALUE, got 'first\\nsecond'",
     ),
     "a name of two lines": (("run", "first\nsecond.toml"), "there is no file first second.toml"),
-    "a replay written to a picture": (("replay", "x.csv", "--floor", 0.5, "--out", "x.svg"), "that ends in .json or .csv"),
+    "a replay written to a picture": (("replay", "x.csv", "--budget", 0.5, "--out", "x.svg"), "that ends in .json or .csv"),
 }
 
 
@@ -470,9 +485,9 @@ def test_a_file_cut_short_or_with_wrong_contents_is_refused_with_a_sentence(lewa
     np.savez(tmp_path / "shape.npz", rewards=np.ones((3, 2)), constraints=np.ones((3, 4)))
     np.savez(tmp_path / "lacks.npz", rewards=np.ones((3, 2)))
     for file in sorted(set(tmp_path.iterdir()) - {whole}):
-        status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--floor", 0.5)
+        status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--budget", 0.5)
         assert (status, complaint.count("\n")) == (2, 1), (file.name, complaint)
-    assert "scale them first" in lewa_("replay", tmp_path / "big.npz", "--learner", "lewa", "--floor", 0.5)[2]
+    assert "scale them first" in lewa_("replay", tmp_path / "big.npz", "--learner", "lewa", "--budget", 0.5)[2]
 
 
 def test_a_game_is_posed_for_the_floor_and_the_rounds_asked_for(lewa_: Any) -> None:

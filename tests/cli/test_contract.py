@@ -93,13 +93,13 @@ def test_an_infeasible_floor_keeps_the_contract() -> None:
 def test_replay_of_a_table_and_of_a_log_keeps_the_contract(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     np.savez(tmp_path / "table.npz", rewards=rng.random((60, 3)), constraints=rng.random((60, 3, 2)))
-    words = "--learner lewa --floor 0.4 --floor 0.3 --seeds 2"
+    words = "--learner lewa --budget 0.4 --budget 0.3 --seeds 2"
     found = checked_summary(printed(f"replay {tmp_path}/table.npz {words}"))
     assert (found["rounds"], len(found["floor"])) == (60, 2)
     rows = ["t,action,propensity,reward,c"]
     rows += [f"{t},{rng.integers(2)},0.5,{rng.integers(2)},{rng.integers(2)}" for t in range(200)]
     (tmp_path / "log.csv").write_text("\n".join(rows) + "\n")
-    log = checked_summary(printed(f"replay {tmp_path}/log.csv --learner bandit-lewa --floor 0.4 --seeds 2"))
+    log = checked_summary(printed(f"replay {tmp_path}/log.csv --learner bandit-lewa --budget 0.4 --seeds 2"))
     assert log["hindsight"] is None
     assert log["learners"]["bandit-lewa"]["regret"] is None
 

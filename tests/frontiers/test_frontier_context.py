@@ -221,7 +221,7 @@ def write(columns: dict[str, list[object]], path: Path) -> str:
 
 
 def test_replay_with_a_context_beside_the_same_learner_without(tmp_path: Path) -> None:
-    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
+    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--budget", "0.55", "--seeds", "1", "--json"]
     for name, data in {"table": world(1500, 7), "log": as_log(world(3000, 8), 9)}.items():
         command = ["replay", write(data, tmp_path / f"{name}.csv"), *columns, "--context", "task"]
         printed = CliRunner().invoke(app, command)
@@ -234,7 +234,7 @@ def test_replay_with_a_context_beside_the_same_learner_without(tmp_path: Path) -
 
 def test_replay_with_a_context_takes_the_learner_with_a_bound_if_asked(tmp_path: Path) -> None:
     file = write(world(200, 7), tmp_path / "table.csv")
-    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
+    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--budget", "0.55", "--seeds", "1", "--json"]
     printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--goal", "proved"])
     assert printed.exit_code == 0, printed.output
     assert list(json.loads(printed.stdout)["learners"]) == ["proved-squarecb-lewa", "proved-squarecb-lewa without context"]
@@ -246,7 +246,7 @@ def test_replay_with_a_context_takes_the_learner_with_a_bound_if_asked(tmp_path:
 
 
 def test_replay_keeps_a_line_for_each_group(tmp_path: Path) -> None:
-    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
+    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--budget", "0.55", "--seeds", "1", "--json"]
     file = write(world(1500, 7), tmp_path / "table.csv")
     printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--group", "task"])
     assert printed.exit_code == 0, printed.output

@@ -72,7 +72,7 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(frontier: Frontier, tmp_path: Pat
 def test_a_replay_writes_no_formula(tmp_path: Path) -> None:
     data, out = tmp_path / "table.csv", tmp_path / "replay.csv"
     data.write_text("@g:a,@g:b,+c:a,+c:b\n" + "1,0,0.5,0.2\n0,1,0.1,0.9\n" * 10)
-    arguments = ["replay", str(data), "--reward", "@g", "--at-most", "+c", "--floor", "0.5", "--learner", "lewa"]
+    arguments = ["replay", str(data), "--reward", "@g", "--at-most", "+c", "--budget", "0.5", "--learner", "lewa"]
     app([*arguments, "--seeds", "1", "--out", str(out)], standalone_mode=False)
     assert all(cell[:1] not in ("=", "+", "@") for row in csv.reader(io.StringIO(out.read_text())) for cell in row)
 

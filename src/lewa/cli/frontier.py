@@ -6,25 +6,22 @@ from typing import Annotated
 import typer
 
 from lewa.cli.options import (
-    ActionColumn,
+    COLUMNS,
     Cluster,
-    ContextColumns,
     DataFile,
-    DropMissing,
+    FormerLines,
     Goal,
     Json,
-    LeastColumns,
-    MostColumns,
     Names,
-    PropensityColumn,
-    RewardColumn,
-    RoundColumn,
     Seeds,
+    lines_of,
+    names_columns,
     parse_pair,
     whole_number,
 )
 from lewa.cli.progress import progress_bar
 from lewa.cli.shared import app, executor_at, out, print_json, say
+from lewa.data.columns import Columns
 from lewa.frontiers import POINTS
 from lewa.frontiers import frontier as find_frontier
 from lewa.report.frontier import check_file, print_frontier, write_frontier
@@ -32,20 +29,14 @@ from lewa.units import as_number
 
 
 @app.command(epilog="Example: lewa frontier queries.csv --round query --action model --reward quality --at-most dollars")
+@names_columns
 def frontier(
     data: DataFile,
-    reward: RewardColumn = None,
-    at_most: MostColumns = [],  # noqa: B006 (Typer's way)
-    at_least: LeastColumns = [],  # noqa: B006
-    action: ActionColumn = None,
-    clock: RoundColumn = None,
-    propensity: PropensityColumn = None,
-    context: ContextColumns = [],  # noqa: B006
-    drop_missing: DropMissing = False,
+    columns: Columns,
     budgets: Annotated[
-        list[float],
-        typer.Option("--budget", "--floor", help="A budget, in the units of the data; repeat for more."),
-    ] = [],  # noqa: B006
+        list[float], typer.Option("--budget", help="A budget, in the units of the data; repeat for more.")
+    ] = [],  # noqa: B006 (Typer's way)
+    former: FormerLines = [],  # noqa: B006
     points: Annotated[
         int, typer.Option(help="The number of budgets, if none is given.", parser=whole_number, metavar="INTEGER")
     ] = POINTS,
@@ -75,15 +66,8 @@ def frontier(
         try:
             result = find_frontier(
                 data,
-                reward=reward,
-                at_most=at_most,
-                at_least=at_least,
-                action=action,
-                round=clock,
-                propensity=propensity,
-                context=context,
-                drop_missing=drop_missing,
-                budgets=budgets or None,
+                **{name: getattr(columns, name) for name in COLUMNS},
+                budgets=lines_of(budgets, former) or None,
                 points=points,
                 lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},
                 learner=learner[0] if len(learner) == 1 else learner,

@@ -1,13 +1,17 @@
 """The options that several commands share, and their parsers."""
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from lewa import games, learners
+from lewa.cli.shared import say
+from lewa.data.columns import Columns
 
 LARGEST = 2**63 - 1
 Values: TypeAlias = dict[str, float | str]  # what --set says, by name
@@ -100,31 +104,58 @@ DataFile = Annotated[
         metavar="DATA", help="A .csv, .csv.gz, .parquet or .npz file, or a folder of .parquet files; see docs/own_data.md."
     ),
 ]
-OwnLines = Annotated[
-    list[float], typer.Option("--floor", "--budget", help="The limit, in the units of the data; one per constraint.")
-]
-RewardColumn = Annotated[
-    str | None, typer.Option("--reward", help="The column of rewards: NAME or NAME=LOW..HIGH for its range.")
-]
-MostColumns = Annotated[
-    list[str], typer.Option("--at-most", help="A column with an upper limit: NAME or NAME=LOW..HIGH; repeat for more.")
-]
-LeastColumns = Annotated[
-    list[str], typer.Option("--at-least", help="A column with a lower limit: NAME or NAME=LOW..HIGH; repeat for more.")
-]
-ActionColumn = Annotated[str | None, typer.Option("--action", help="The column of actions.")]
-RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
-ContextColumns = Annotated[
-    list[str],
-    typer.Option(
-        "--context",
-        help="A column known before each decision: NAME or NAME=KIND (number, category, text, date); repeat for more.",
-    ),
-]
-DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out the rows of a log that have no reward.")]
-PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
+Lines = Annotated[list[float], typer.Option("--budget", help="The limit, in the units of the data; one per constraint.")]
+FormerLines = Annotated[list[float], typer.Option("--floor", hidden=True, help="The former name of --budget.")]
+# The options that name columns, by the fields of `lewa.data.columns.Columns`.
+COLUMNS: dict[str, Any] = {
+    "reward": Annotated[str | None, typer.Option(help="The column of rewards: NAME or NAME=LOW..HIGH for its range.")],
+    "at_most": Annotated[
+        list[str], typer.Option(help="A column with an upper limit: NAME or NAME=LOW..HIGH; repeat for more.")
+    ],
+    "at_least": Annotated[
+        list[str], typer.Option(help="A column with a lower limit: NAME or NAME=LOW..HIGH; repeat for more.")
+    ],
+    "action": Annotated[str | None, typer.Option(help="The column of actions.")],
+    "round": Annotated[str | None, typer.Option(help="The column of rounds.")],
+    "propensity": Annotated[str | None, typer.Option(help="The column of propensities, for a log.")],
+    "context": Annotated[
+        list[str],
+        typer.Option(
+            help="A column known before each decision: NAME or NAME=KIND (number, category, text, date); repeat for more."
+        ),
+    ],
+    "drop_missing": Annotated[bool, typer.Option("--drop-missing", help="Leave out the rows of a log that have no reward.")],
+}
 Workers = Annotated[
     int | None,
     typer.Option(help="The number of processes. (default: one per core)", parser=whole_number, metavar="INTEGER"),
 ]
 Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to use instead of local processes.")]
+
+
+COLUMN_OPTIONS = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=COLUMNS[name], default=[] if usual == () else usual)
+    for name, usual in Columns._field_defaults.items()
+    if name in COLUMNS
+]
+
+
+def names_columns(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that name columns, in the place of its parameter `columns`."""
+
+    @wraps(command)
+    def wrapper(**values: Any) -> None:
+        command(columns=Columns(**{name: values.pop(name) for name in COLUMNS}), **values)
+
+    parameters = []
+    for name, each in inspect.signature(command).parameters.items():
+        parameters += COLUMN_OPTIONS if name == "columns" else [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return wrapper
+
+
+def lines_of(lines: list[float], former: list[float]) -> list[float]:
+    """Return the limits of both options."""
+    if former:
+        say("warning: --floor is the former name of --budget, and will go in version 0.4.0")
+    return lines + former

@@ -12,25 +12,20 @@ import numpy as np
 import typer
 
 from lewa.cli.options import (
-    ActionColumn,
     Cluster,
-    ContextColumns,
     DataFile,
-    DropMissing,
+    FormerLines,
     Goal,
     Json,
-    LeastColumns,
-    MostColumns,
+    Lines,
     Names,
-    OwnLines,
-    PropensityColumn,
-    RewardColumn,
-    RoundColumn,
     Seeds,
     Settings,
     TraceFile,
     Values,
     check_file,
+    lines_of,
+    names_columns,
     parse_settings,
 )
 from lewa.cli.play import Match, play_all
@@ -54,18 +49,13 @@ OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numb
 
 
 @app.command(epilog="Example: lewa replay log.csv --propensity p --reward quality --at-most dollars --budget 0.004")
+@names_columns
 def replay(
     data: DataFile,
-    floor: OwnLines,
-    learner: Names = ["auto"],  # noqa: B006 (Typer's way)
-    reward: RewardColumn = None,
-    at_most: MostColumns = [],  # noqa: B006
-    at_least: LeastColumns = [],  # noqa: B006
-    action: ActionColumn = None,
-    clock: RoundColumn = None,
-    propensity: PropensityColumn = None,
-    context: ContextColumns = [],  # noqa: B006
-    drop_missing: DropMissing = False,
+    columns: Columns,
+    lines: Lines = [],  # noqa: B006 (Typer's way)
+    former: FormerLines = [],  # noqa: B006
+    learner: Names = ["auto"],  # noqa: B006
     group: Annotated[
         str | None, typer.Option(help="A column of groups: every limit must also hold for each of its levels.")
     ] = None,
@@ -85,8 +75,8 @@ def replay(
         check_file(out_file, "a replay", (".json", ".csv"))
     values = parse_settings(settings)
     with executor_at(cluster, learner) as executor:
-        columns = Columns(reward, at_most, at_least, action, clock, propensity, context, group, drop_missing)
-        content, floor = with_group_lines(as_data(data, columns, executor), floor)
+        named = as_data(data, columns._replace(group=group), executor)
+        content, floor = with_group_lines(named, lines_of(lines, former))
         for note in content.notes:
             say(note)
         how = How(learner, values, goal, floor, seeds, executor, content.game)
