@@ -148,6 +148,7 @@ def test_an_agent_saved_under_a_name_of_an_earlier_version_continues() -> None:
         (lambda plain: plain["state"]["book"][0]["seen"].pop(), "seen must have one number per action, 3, got 2"),
         (lambda plain: plain["state"]["learner"].pop("losses"), "a saved AnytimeBanditLewaState has the fields"),
         (lambda plain: plain["state"]["learner"]["losses"].pop(), "with 3 actions and 2 constraints"),
+        (lambda plain: plain["state"]["learner"]["multiplier"].__setitem__(0, float("nan")), "must be numbers"),
         (lambda plain: plain["state"]["charges"][0].__setitem__(0, float("nan")), "must be numbers of at least 0, got"),
         (lambda plain: plain["state"]["open"][0].__setitem__(2, 2.0), "with probability 2.0 cannot be open"),
         (lambda plain: plain["setup"].update(name="nobody"), "unknown learner 'nobody'"),

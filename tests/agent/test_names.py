@@ -13,6 +13,13 @@ def router(name: str | None = None, **more: Any) -> Agent:
     return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", name=name, **{"seed": 0, **more})
 
 
+class Lines:
+    """A name whose repr has two lines, as that of an array."""
+
+    def __repr__(self) -> str:
+        return "[ 'two',\n  'lines']"
+
+
 def test_an_answer_to_a_decision_of_another_agent_is_refused() -> None:
     # Equal seeds: the decisions have the same number, action and probability.
     here, there, nameless = router("here"), router("there"), router()
@@ -24,6 +31,8 @@ def test_an_answer_to_a_decision_of_another_agent_is_refused() -> None:
             here.update(decision, reward=0.5, cost=0.1)
         with pytest.raises(UnknownError, match="belongs to another agent"):
             here.close(decision)
+    with pytest.raises(UnknownError, match=r"^decision 1 belongs to another agent, \[ 'two', 'lines'\]; this agent"):
+        here.update(decisions[1]._replace(agent=Lines()), reward=0.5)
     assert here.snapshot() == before
     answer = there.update(decisions[1], reward=0.5, cost=0.1)
     for item in (answer, answer.plain(), decisions[1], json.loads(json.dumps(decisions[1].plain()))):

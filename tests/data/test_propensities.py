@@ -11,6 +11,12 @@ def log_of(action: np.ndarray, propensity: np.ndarray, actions: int) -> Log:
     return Log(action, propensity, np.zeros(action.size), np.zeros((action.size, 1)), actions)
 
 
+@pytest.mark.parametrize("actions", [0, 1_000_001, 2**63, 10**100, True])
+def test_a_log_of_no_or_absurdly_many_actions_is_refused(actions: int) -> None:
+    with pytest.raises(ValueError, match="actions must be an integer from 1 to 1000000, got"):
+        log_of(np.array([0]), np.array([0.5]), actions)
+
+
 def misfits_of(log: Log) -> list[Misfit]:
     return misfits(Cumulative.of(log.action, 1 / log.propensity, log.actions, watched(log.rows)))
 

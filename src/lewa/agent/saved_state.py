@@ -22,6 +22,7 @@ from lewa.agent.state_parts import COUNTS
 from lewa.agent.statistics import Statistics
 from lewa.agent.status.guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
 from lewa.engine.check_feedback import check_features
+from lewa.kernels.roles import AVAILABLE, arrays
 from lewa.validation import as_count, short_repr
 
 MANY = 1000  # open decisions above which they are saved in columns
@@ -59,6 +60,9 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     K, fields = len(setup.actions), len(setup.fields)
     dice = np.array([int(plain["dice"], 16)], dtype=np.uint64)
     state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
+    for role, values, _ in arrays(state.driver.state):
+        if np.isnan(values).any() or (role is AVAILABLE and not values.any()):
+            raise ValueError(f"{role.name} of a learner must be numbers, and an action available, got {short_repr(values)}")
     state.rounds = as_count("round", plain["round"], least=0)
     state.statistics = Statistics.from_plain(plain["book"], fields, K)
     counts = {"filled_in": plain["counts"].get("charged"), **plain["counts"]}  # earlier files have the old name

@@ -119,7 +119,7 @@ class AgentState(StateParts):
             raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
         name = parts.agent or None
         if name != self.setup.agent_name:
-            theirs, ours = ("without a name" if x is None else repr(x) for x in (name, self.setup.agent_name))
+            theirs, ours = ("without a name" if x is None else short_repr(x) for x in (name, self.setup.agent_name))
             raise UnknownError(f"decision {parts.number} belongs to another agent, {theirs}; this agent is {ours}")
         self._check_tag(parts.number, parts.tag)
         return parts.number
@@ -140,7 +140,9 @@ class AgentState(StateParts):
         """Refuse a decision of another agent, and an answer or a change that was made to another one."""
         if _differ(item.agent, self.setup.agent_name):
             kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {short_repr(item[0])}"
-            theirs, ours = ("without a name" if name is None else repr(name) for name in (item.agent, self.setup.agent_name))
+            theirs, ours = (
+                "without a name" if name is None else short_repr(name) for name in (item.agent, self.setup.agent_name)
+            )
             raise UnknownError(f"{kind} belongs to another agent, {theirs}; this agent is {ours}")
 
     def check_size(self, decision: Decision) -> None:

@@ -10,6 +10,8 @@ from lewa.theory.setting import Setting
 from lewa.types import Indices, Matrix, Vector
 from lewa.validation import in_unit, short_repr
 
+MOST_ACTIONS = 1_000_000  # of a log: beyond, a number is a mistake
+
 
 @dataclass(eq=False, repr=False)
 class AnyLog:
@@ -77,8 +79,8 @@ class Log(AnyLog):
         actions: int,
         contexts: object = None,
     ) -> None:
-        if isinstance(actions, bool) or not isinstance(actions, int | np.integer) or actions < 1:
-            raise ValueError(f"actions must be an integer of at least 1, got {short_repr(actions)}")
+        if isinstance(actions, bool) or not isinstance(actions, int | np.integer) or not 1 <= actions <= MOST_ACTIONS:
+            raise ValueError(f"actions must be an integer from 1 to {MOST_ACTIONS}, got {short_repr(actions)}")
         self.actions = int(actions)
         self.action: Indices = _indices(action, self.actions)
         self.propensity: Vector = as_propensities(propensity)

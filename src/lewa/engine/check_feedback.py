@@ -73,7 +73,7 @@ def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     expected: Vector = array_with(learner.start(actions), CHARGED) if charges else NOTHING
     values = as_floats("charged", charged)
     if values.shape != expected.shape or not np.isfinite(values).all():
-        raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {charged}")
+        raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {short_repr(charged)}")
     numbers: Vector = plain(values)
     return numbers
 
