@@ -1,7 +1,7 @@
 """Decisions carry the name of their agent, so that no answer is booked by another one."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_an_answer_to_a_decision_of_another_agent_is_refused() -> None:
         with pytest.raises(UnknownError, match="belongs to another agent"):
             here.close(decision)
     with pytest.raises(UnknownError, match=r"^decision 1 belongs to another agent, \[ 'two', 'lines'\]; this agent"):
-        here.update(decisions[1]._replace(agent=Lines()), reward=0.5)
+        here.update(decisions[1]._replace(agent=cast(Any, Lines())), reward=0.5)
     assert here.snapshot() == before
     answer = there.update(decisions[1], reward=0.5, cost=0.1)
     for item in (answer, answer.plain(), decisions[1], json.loads(json.dumps(decisions[1].plain()))):
