@@ -12,7 +12,8 @@ from benchmarks.service_load import AGENT, SETUP, Repeated, Target
 from lewa.agent import Agent, at_most
 from lewa.journal.rows import Batch, Row
 from lewa.journal.store import open_store
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.reports import Answer
 from lewa.serve.schema import AgentSetup, Query
 
 ANSWER: dict[str, float | list[float]] = {"reward": 0.5, "cost": 0.3}
@@ -44,14 +45,16 @@ def _cpu(target: Target, path: str, body: bytes) -> float:
 def inside() -> list[tuple[str, float]]:
     """Return the processor time of the agent's part, for one decision and its answer."""
     agent = Agent(["small", "medium", "large"], [at_most("cost", 0.4)], seed=7)
-    hosted = Hosted.create(msgspec.convert(SETUP, AgentSetup))[0]
+    hosted = HostedAgent.create(msgspec.convert(SETUP, AgentSetup))[0]
     queries = [Query() for _ in range(100)]
 
     def single() -> None:
-        hosted.tell(hosted.decide(Query(), 1)[1], ANSWER)
+        hosted.decide([Query()], 1)
+        hosted.tell([Answer(None, hosted.decisions, ANSWER)], 1)
 
     def listed() -> None:
-        hosted.tell_many([(number, ANSWER) for number, _ in hosted.decide_many(queries, 1)[1]])
+        hosted.decide(queries, 1)
+        hosted.tell([Answer(None, hosted.decisions - n, ANSWER) for n in range(100)], 1)
 
     def batch() -> None:
         agent.update_many([(decision.id, {"reward": 0.5, "cost": 0.3}) for decision in agent.pull_many(100)])

@@ -102,13 +102,13 @@ def test_the_service_runs_a_learner_of_ones_own_and_says_by_which_version(
         assert web.call("POST", "/v1/agents/own/decide", [{}, {}])[0] == 200
     with service(tmp_path) as web:
         assert "source" not in web.call("GET", "/v1/agents/own/status")[1]["codes"]
-        result = verify(web.app.host.store, web.app.host.store.agents()[0])
+        result = verify(web.app.registry.store, web.app.registry.store.agents()[0])
         assert result.sound, result
     write(EDITED)
     with pytest.warns(UserWarning, match="was edited"), service(tmp_path) as web:  # noqa: PT031  it warns when it starts
         web.call("POST", "/v1/agents/own/decide")
         assert "source" in web.call("GET", "/v1/agents/own/status")[1]["codes"]
-        rows = list(web.app.host.store.rows(1))
+        rows = list(web.app.registry.store.rows(1))
         assert [row.kind for row in rows] == ["set", "decision", "decision", "run", "decision"]
         versions = [json.loads(row.body)["source"] for row in (rows[0], rows[3])]
         assert len(set(versions)) == 2

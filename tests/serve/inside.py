@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from lewa.journal.store import open_store
 from lewa.serve.app import App
 from lewa.serve.auth import SCOPES, make_key
-from lewa.serve.host import Host
 from lewa.serve.limits import Limits
+from lewa.serve.registry import Registry
 
 Command = Callable[..., str]  # the command line: arguments and the status wanted, to what it prints
 
@@ -41,31 +41,31 @@ class Client:
 
     def make_key(self, *scopes: str, agents: str = "*", rate: float = 10_000) -> str:
         token, stored = make_key("test", scopes, agents, rate)
-        self.app.host.store.put_api_key(stored)
+        self.app.registry.store.put_api_key(stored)
         assert self.client.portal is not None
-        self.client.portal.call(self.app.host.refresh_keys)  # in the loop, which reads them now and then too
+        self.client.portal.call(self.app.registry.refresh_keys)  # in the loop, which reads them now and then too
         return token
 
     def pass_time(self, agent: str, microseconds: int) -> list[int | None]:
         """Close what is due then, as the clock of the service does; return these decisions."""
-        host = self.app.host
+        host = self.app.registry
 
         async def close() -> list[int | None]:
-            served = host.agents[agent]
-            entries = served.hosted.due(host.now() + microseconds, 1_000_000)
+            hosted = host.agents[agent]
+            entries = hosted.due(host.now() + microseconds, 1_000_000)
             if entries:
-                await host.append(served, entries, host.now(served))
+                await host.append(hosted, entries, host.now(hosted))
             return [entry.decision for entry in entries]
 
         assert self.client.portal is not None
         return self.client.portal.call(close)
 
     def revoke(self, token: str) -> None:
-        store, number = self.app.host.store, token.split("_")[1]
+        store, number = self.app.registry.store, token.split("_")[1]
         key = next(key for key in store.api_keys() if key.id == number)
         store.put_api_key(key._replace(revoked=1))
         assert self.client.portal is not None
-        self.client.portal.call(self.app.host.refresh_keys)
+        self.client.portal.call(self.app.registry.refresh_keys)
 
 
 @contextmanager
@@ -74,6 +74,6 @@ def service(folder: Path, name: str = "store.sqlite3", metrics_key: bool = False
     store = open_store(f"sqlite:///{folder}/{name}", serving=True)
     token, stored = make_key("admin", SCOPES)
     store.put_api_key(stored)
-    app = App(Host(store, Limits(**limits), "inside", "http://127.0.0.1:1"), metrics_key)
+    app = App(Registry(store, Limits(**limits), "inside", "http://127.0.0.1:1"), metrics_key)
     with TestClient(app.build(), raise_server_exceptions=False) as client:
         yield Client(client, app, token)

@@ -18,7 +18,7 @@ def test_keys_agents_and_journals(tmp_path: Path, lewa: Command) -> None:
         web.call("POST", "/v1/agents/router/decide", [{}, {"key": "k"}])
         web.call("POST", "/v1/agents/router/feedback", [{"decision": "router:1", "reward": 1, "cost": 0}])
         key = lewa("keys", "add", "--scope", "decide", "--agents", "router", "--label", "app", "--store", url).strip()
-        web.app.host.keys.replace(web.app.host.store.api_keys())  # a running server does so every two seconds
+        web.app.registry.keys.replace(web.app.registry.store.api_keys())  # a running server does so every two seconds
         assert web.call("POST", "/v1/agents/router/decide", key=key)[0] == 200
         state = web.call("GET", "/v1/agents/router/state")[1]
     listed = json.loads(lewa("keys", "list", "--json", "--store", url))

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from lewa.journal.store import open_store
-from lewa.serve import archive, hosted
+from lewa.serve import archive, hosted_agent
 from lewa.serve.archive import export_lines, import_lines, verify
-from lewa.serve.fold import COMPILED
+from lewa.serve.hosted_agent import COMPILED, HostedAgent
+from lewa.serve.storage import snapshot_of
 from tests.serve.inside import service
 from tests.serve.running import SETUP
 
@@ -21,11 +22,11 @@ def test_a_journal_says_how_it_was_computed(tmp_path: Path, monkeypatch: pytest.
         web.call("POST", f"{AGENT}/decide", [{}, {}])
     with service(tmp_path) as web:  # the same way: nothing to say
         assert web.call("GET", AGENT)[1]["seq"] == 3
-    monkeypatch.setattr(hosted, "COMPILED", not COMPILED)
+    monkeypatch.setattr(hosted_agent, "COMPILED", not COMPILED)
     with service(tmp_path) as web:
         web.call("POST", f"{AGENT}/decide")
         state = web.call("GET", f"{AGENT}/state")[1]["sha256"]
-        store = web.app.host.store
+        store = web.app.registry.store
         rows = list(store.rows(1))
         assert [row.kind for row in rows] == ["set", "decision", "decision", "run", "decision"]
         assert [json.loads(row.body)["compiled"] for row in (rows[0], rows[3])] == [COMPILED, not COMPILED]
@@ -43,9 +44,9 @@ def test_verify_says_so_where_bits_differ_for_that_reason(tmp_path: Path, monkey
         web.call("POST", f"{AGENT}/decide", [{}, {}])
     store = open_store(f"sqlite:///{tmp_path}/store.sqlite3")
     first, second, third = store.rows(1)
-    other = hosted.Hosted.begin(first)
+    other = HostedAgent.begin(first)
     other.apply(second)
-    store.put_snapshot(other.snapshot(1, third.seq, third.at), 0)  # it lacks the last record
+    store.put_snapshot(snapshot_of(other)._replace(agent=1, seq=third.seq, at=third.at), 0)  # it lacks the last record
     agent = store.agents()[0]
     assert verify(store, agent).problem == "the snapshot after record 3 differs from the replay of the records"
     monkeypatch.setattr(archive, "COMPILED", not COMPILED)

@@ -13,7 +13,7 @@ QUERY = {"context": {"prompt": "a private matter", "tokens": 7}}
 
 
 def replays(web: Client) -> bool:
-    store = web.app.host.store
+    store = web.app.registry.store
     return bool(verify(store, store.agents()[0]).sha256 == web.call("GET", f"{AGENT}/state")[1]["sha256"])
 
 
@@ -30,7 +30,7 @@ def test_the_journal_has_features_and_no_context(tmp_path: Path) -> None:
             assert (status, sentence in refusal["error"]) == (400, True), refusal
         told: list[dict[str, Any]] = [{"decision": f"router:{n}", "reward": 1, "cost": 0.2} for n in (1, 2, 3)]
         assert web.call("POST", f"{AGENT}/feedback", told)[0] == 200
-        store = web.app.host.store
+        store = web.app.registry.store
         for text in ("".join(row.body for row in store.rows(1)), "".join(map(str, export_lines(store, 1)))):
             assert not any(word in text for word in ("private", "somebody"))
         assert len(web.call("GET", f"{AGENT}/decisions/1")[1]["records"][0]["body"]["features"]) == 6

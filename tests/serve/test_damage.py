@@ -136,7 +136,7 @@ def test_a_damaged_page_stops_only_the_agent_that_it_belongs_to(tmp_path: Path) 
         assert ready.status_code == 200
         assert "the journals of 1 agents cannot be read" in ready.text
         assert "one" not in ready.text.split()  # who has no key learns no names
-        assert web.app.host.store.problems()
+        assert web.app.registry.store.problems()
 
 
 def test_damage_that_is_found_later_is_shown_while_the_agent_goes_on(
@@ -148,7 +148,7 @@ def test_damage_that_is_found_later_is_shown_while_the_agent_goes_on(
     with service(tmp_path) as web:
         fill(web, "one", 1)
         assert web.client.get("/ready").text == "ready\n"
-        monkeypatch.setattr(web.app.host.store, "rows_of", damaged)
+        monkeypatch.setattr(web.app.registry.store, "rows_of", damaged)
         assert web.call("GET", "/v1/agents/one/decisions/1")[0] == 503
         assert "the journals of 1 agents cannot be read" in web.client.get("/ready").text
         assert web.call("POST", "/v1/agents/one/decide")[0] == 200
@@ -215,7 +215,7 @@ def test_a_store_of_before_opens_and_its_new_rows_have_checksums(tmp_path: Path)
         connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
     with service(tmp_path) as web:
         assert web.call("POST", "/v1/agents/one/decide")[0] == 200
-        store = web.app.host.store
+        store = web.app.registry.store
         assert all(verify(store, agent).sound for agent in store.agents())
         sums = [row.checksum is None for row in store.rows(1)]
         assert sums == [True] * 321 + [False]

@@ -12,8 +12,10 @@ import pytest
 from lewa import Agent
 from lewa.journal.rows import Snapshot
 from lewa.serve.archive import verify
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.reading import status
 from lewa.serve.schema import AgentChange, AgentSetup, Observation
+from lewa.serve.storage import restore, snapshot_of, state_hash
 from tests.serve.inside import Client, service
 
 AGENT = "/v1/agents/router"
@@ -46,7 +48,7 @@ BILL = {"reward": 1, "cost": 0.25}
 
 def sound(web: Client) -> None:
     """The journal gives the same agent again, in the store and in another one."""
-    store = web.app.host.store
+    store = web.app.registry.store
     assert web.call("GET", f"{AGENT}/state")[1]["sha256"] == verify(store, store.agents()[0]).sha256
 
 
@@ -184,20 +186,20 @@ def old_form(snapshot: Snapshot) -> Snapshot:
 
 def test_the_agent_counts_them_and_a_store_of_an_earlier_version_keeps_its_meaning() -> None:
     setup = msgspec.convert(PLAIN | {"learner": "late-bandit-lewa"}, AgentSetup)
-    hosted, _ = Hosted.create(setup)
+    hosted, _ = HostedAgent.create(setup)
     for number in range(1, 40):
-        hosted.observe(Observation("small", 0.5, values={**BILL}), number)
+        hosted.observe([Observation("small", 0.5, values={**BILL})], number)
         if number == 20:
             hosted.change(msgspec.convert({"lines": [{"name": "cost", "at_most": 0.5}]}, AgentChange), "me")
     said = "39 decisions were made elsewhere, not by this learner"
-    new = hosted.snapshot(1, 60, 40)
-    assert "19 decisions were made elsewhere" in hosted.status()["guarantee"]["reason"]  # since the change
-    assert "20 decisions were made elsewhere" in hosted.status()["segments"][0]["statement"]["reason"]
+    new = snapshot_of(hosted)._replace(agent=1, seq=60, at=40)
+    assert "19 decisions were made elsewhere" in status(hosted)["guarantee"]["reason"]  # since the change
+    assert "20 decisions were made elsewhere" in status(hosted)["segments"][0]["statement"]["reason"]
     assert Agent.restore(hosted.agent.snapshot()).status().guarantee.regret is None
-    assert Hosted.restore(new).status() == hosted.status()
+    assert status(restore(new)) == status(hosted)
     old = old_form(new)
-    again = Hosted.restore(old)
-    assert said in again.status()["guarantee"]["reason"]
-    assert again.status()["promise"] == []
-    assert said in again.status()["segments"][0]["statement"]["reason"]
-    assert again.hash() == hosted.hash() == new.state
+    again = restore(old)
+    assert said in status(again)["guarantee"]["reason"]
+    assert status(again)["promise"] == []
+    assert said in status(again)["segments"][0]["statement"]["reason"]
+    assert state_hash(again) == state_hash(hosted) == new.state

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lewa.journal.store import open_store
-from lewa.serve import fold
+from lewa.serve import reports
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.export import table
 from tests.serve.inside import Client, service
@@ -35,7 +35,7 @@ def fail(web: Client, decision: Any, **values: float) -> Any:
 
 
 def pass_time(web: Client, seconds: float) -> None:
-    web.app.host._clock += seconds
+    web.app.registry._clock += seconds
 
 
 def status(web: Client) -> Any:
@@ -44,7 +44,7 @@ def status(web: Client) -> Any:
 
 def check_journal(web: Client, folder: Path) -> None:
     """Its replay, also of what is exported, is the same agent."""
-    store, state = web.app.host.store, web.call("GET", f"{AGENT}/state")[1]["sha256"]
+    store, state = web.app.registry.store, web.call("GET", f"{AGENT}/state")[1]["sha256"]
     assert verify(store, store.agents()[0]).sha256 == state
     copy = open_store(f"sqlite:///{folder}/copy.sqlite3")
     import_lines(copy, export_lines(store, 1))
@@ -74,7 +74,7 @@ def test_a_failed_decision_is_learned_once_and_is_in_the_journal(web: Client, tm
     assert seen["lines"][0]["average"] == 0.375
     story = web.call("GET", f"{AGENT}/decisions/1")[1]
     assert (story["state"], story["values"]) == ("failed", {"cost": 0.25, "reward": 0.0})
-    rows = table(web.app.host.store.rows(1), ["small", "medium", "large"], ("reward", "cost"))
+    rows = table(web.app.registry.store.rows(1), ["small", "medium", "large"], ("reward", "cost"))
     assert rows["reward"] == [0.0, 1.0]
     check_journal(web, tmp_path)
 
@@ -202,7 +202,7 @@ def test_a_bill_that_comes_after_a_failure_counts_in_the_cap(web: Client, tmp_pa
 def test_a_bill_after_a_failure_is_counted_also_if_the_failure_left_memory(
     web: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fold, "REMEMBERED", 1)
+    monkeypatch.setattr(reports, "REMEMBERED", 1)
     assert web.call("POST", "/v1/agents", TWO)[0] == 201
     made = [decide(web) for _ in range(3)]
     for decision in made:

@@ -11,11 +11,11 @@ import pytest
 from lewa.journal.rows import Batch
 from lewa.journal.sqlite import SQLiteStore
 from lewa.journal.store import StoreError, open_store
-from lewa.serve import events, fold
+from lewa.serve import events, registry, reports, storage
 from lewa.serve.archive import export_lines, import_lines, verify
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.run import _address, _without_secret
 from lewa.serve.schema import microseconds
-from lewa.serve.served import Served
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -31,7 +31,7 @@ def web(tmp_path: Path) -> Iterator[Client]:
 
 
 def same_as_the_journal(web: Client) -> None:
-    store = web.app.host.store
+    store = web.app.registry.store
     assert web.call("GET", f"{AGENT}/state")[1]["sha256"] == verify(store, store.agents()[0]).sha256
 
 
@@ -62,7 +62,7 @@ def test_a_call_that_is_refused_closes_nothing(web: Client) -> None:
 )
 def test_set_ups_that_the_store_or_a_cap_cannot_keep_are_refused(web: Client, change: dict[str, Any]) -> None:
     assert web.call("POST", "/v1/agents", {**SETUP, **change})[0] == 400
-    assert web.app.host.store.agents() == []
+    assert web.app.registry.store.agents() == []
 
 
 def test_the_longest_time_fits_into_a_store() -> None:
@@ -75,14 +75,14 @@ def test_an_agent_that_cannot_be_loaded_stops_no_other(tmp_path: Path, monkeypat
     with service(tmp_path) as web:
         for name in ("router", "other"):
             assert web.call("POST", "/v1/agents", {**SETUP, "name": name})[0] == 201
-    real = Served.load_keys
+    real = storage.load_keys
 
-    def load_keys(served: Served, store: Any) -> None:
-        if served.name == "router":
+    def load_keys(hosted: HostedAgent, store: Any) -> None:
+        if hosted.name == "router":
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
-        real(served, store)
+        real(hosted, store)
 
-    monkeypatch.setattr(Served, "load_keys", load_keys)
+    monkeypatch.setattr(registry, "load_keys", load_keys)
     with service(tmp_path) as web:
         assert web.call("POST", f"{AGENT}/decide")[0] == 503
         assert web.call("POST", "/v1/agents/other/decide")[0] == 200
@@ -96,13 +96,13 @@ def test_same_is_answered_only_for_what_is_on_disk(web: Client) -> None:
     assert web.call("POST", f"{AGENT}/observe", seen)[0] == 200
     assert web.call("POST", f"{AGENT}/decide", {"key": "b"})[0] == 200
     assert web.call("DELETE", "/v1/agents/router")[0] == 200
-    served = web.app.host.agents["router"]
-    served.hosted.retired = False
+    hosted = web.app.registry.agents["router"]
+    hosted.retired = False
     calls = (("observe", seen), ("feedback", bill), ("close", end), ("decide", {"key": "b"}))
     assert [web.call("POST", f"{AGENT}/{verb}", body)[0] for verb, body in calls] == [200] * 4
-    served.dropped = True
+    hosted.dropped = True
     assert [web.call("POST", f"{AGENT}/{verb}", body)[0] for verb, body in calls] == [503] * 4
-    served.hosted.retired = True
+    hosted.retired = True
     assert web.call("DELETE", AGENT)[0] == 503
 
 
@@ -110,14 +110,14 @@ def test_a_second_failure_during_the_recovery_loses_no_agent(web: Client, monkey
     names = ["router", "other"]
     for name in names:
         assert web.call("POST", "/v1/agents", {**SETUP, "name": name})[0] == 201
-    host, commit, real, left = web.app.host, SQLiteStore.commit, web.app.host._load, [1]
+    host, commit, real, left = web.app.registry, SQLiteStore.commit, web.app.registry._load, [1]
 
-    async def load(name: str, number: int, epoch: int) -> Served | None:
-        served = await real(name, number, epoch)
+    async def load(name: str, number: int, epoch: int) -> HostedAgent | None:
+        hosted = await real(name, number, epoch)
         if left and name == "router":  # it is served again, and its next commit fails before the other one is read
             left.pop()
             host.spoiled(StoreError("disk I/O error"))
-        return served
+        return hosted
 
     def failing(store: SQLiteStore, batch: Batch) -> frozenset[int]:
         monkeypatch.setattr(SQLiteStore, "commit", commit)
@@ -136,7 +136,7 @@ def test_a_second_failure_during_the_recovery_loses_no_agent(web: Client, monkey
 def test_feedback_that_finishes_decisions_keeps_those_it_names_in_memory(
     web: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fold, "REMEMBERED", 3)
+    monkeypatch.setattr(reports, "REMEMBERED", 3)
     assert web.call("POST", "/v1/agents", SETUP)[0] == 201
     web.call("POST", f"{AGENT}/decide", [{}] * 5)
     bills = [{"decision": f"router:{n}", "reward": 1, "cost": 0} for n in range(1, 6)]
@@ -187,7 +187,7 @@ def test_replicas_on_several_machines_have_several_addresses() -> None:
 
 def test_a_revoked_key_gets_no_more_events(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "REFRESH", 0.05)
-    host = web.app.host
+    host = web.app.registry
     caller = host.keys.find(web.make_key("read"))
     assert caller is not None
 
@@ -206,7 +206,7 @@ def test_an_imported_journal_has_its_idempotency_keys(web: Client, tmp_path: Pat
     assert web.call("POST", "/v1/agents", SETUP)[0] == 201
     made = web.call("POST", f"{AGENT}/decide", [{"key": "a"}, {}, {"key": "b"}])[1]["decisions"]
     copy = open_store(f"sqlite:///{tmp_path}/copy.sqlite3")
-    import_lines(copy, export_lines(web.app.host.store, 1))
+    import_lines(copy, export_lines(web.app.registry.store, 1))
     copy.close()
     with service(tmp_path, "copy.sqlite3") as other:
         again = other.call("POST", f"{AGENT}/decide", {"key": "b"})[1]

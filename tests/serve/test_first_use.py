@@ -93,12 +93,12 @@ def test_an_export_ends_where_the_journal_ended_when_it_began(
         pytest.importorskip("pyarrow")
     answer_all(web, 20)
     last = web.call("GET", AGENT)[1]["seq"]
-    host, rows = web.app.host, web.app.host.store.rows
-    served = host.agents["router"]
+    host, rows = web.app.registry, web.app.registry.store.rows
+    hosted = host.agents["router"]
 
     async def add_an_action() -> None:
-        await host.changed(served, served.hosted.change(AgentChange(add=[NewAction("new")]), "test"), host.now(served))
-        await host.append(served, served.hosted.decide(Query(available=["new"]), host.now(served))[0], host.now(served))
+        await host.changed(hosted, hosted.change(AgentChange(add=[NewAction("new")]), "test"), host.now(hosted))
+        await host.append(hosted, hosted.decide([Query(available=["new"])], host.now(hosted)).entries, host.now(hosted))
 
     def rows_later(*arguments: Any, **options: Any) -> Iterator[Row]:
         monkeypatch.setattr(host.store, "rows", rows)
@@ -175,21 +175,21 @@ def test_a_caller_who_waits_as_long_as_it_is_told_is_served() -> None:
     assert dict(answer.raw_headers)[b"retry-after"] == b"2"
 
 
-def test_a_status_is_not_taken_for_newer_than_it_is() -> None:
+def test_a_status_is_not_taken_for_newer_than_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """A record that comes while the status is computed is in the next one."""
 
-    class Hosted:
-        def status(self) -> dict[str, Any]:
-            served.seq += 1
-            return {"seen": served.seq - 1}
+    class Router:
+        name, seq = "router", 1
 
-    class Served:
-        name, seq, hosted = "router", 1, Hosted()
+    def status_of(hosted: Router) -> dict[str, Any]:
+        hosted.seq += 1
+        return {"seen": hosted.seq - 1}
 
-    served, statuses = Served(), Statuses()
-    assert statuses.of(served) == {"seen": 1}  # type: ignore[arg-type]
+    monkeypatch.setattr("lewa.serve.metrics.status_of", status_of)
+    hosted, statuses = Router(), Statuses()
+    assert statuses.of(hosted) == {"seen": 1}  # type: ignore[arg-type]
     statuses._known["router"] = (-10.0, *statuses._known["router"][1:])  # it is old now
-    assert statuses.of(served) == {"seen": 2}  # type: ignore[arg-type]
+    assert statuses.of(hosted) == {"seen": 2}  # type: ignore[arg-type]
 
 
 def test_a_url_names_the_same_file_for_every_command(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from lewa.serve.api import ROUTES
 from lewa.serve.archive import verify
+from lewa.serve.storage import state_hash
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -151,9 +152,9 @@ def test_hostile_requests_end_in_a_sentence(tmp_path: Path) -> None:
             if status >= 400:
                 assert "\n" not in answer["error"], (sent, answer)
                 assert "Traceback" not in answer["error"]
-        states = {name: served.hosted.hash() for name, served in web.app.host.agents.items()}
-        for agent in web.app.host.store.agents():
-            result = verify(web.app.host.store, agent)
+        states = {name: state_hash(hosted) for name, hosted in web.app.registry.agents.items()}
+        for agent in web.app.registry.store.agents():
+            result = verify(web.app.registry.store, agent)
             assert (result.sound, result.sha256) == (True, states[agent.name])
     assert seen[200] > REQUESTS / 20
     assert seen[400] > REQUESTS / 20

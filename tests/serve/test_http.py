@@ -85,7 +85,7 @@ def test_what_comes_after_the_close_is_late_and_counted_once(web: Client) -> Non
     bill = [{"decision": "router:1", "cost": 0.5}]
     assert results(web.call("POST", f"{AGENT}/feedback", bill)[1]) == ["late"]
     assert results(web.call("POST", f"{AGENT}/feedback", bill)[1]) == ["same"]
-    web.app.host.agents["router"].hosted.finished.clear()  # as after a restart
+    web.app.registry.agents["router"].reports.finished.clear()  # as after a restart
     assert results(web.call("POST", f"{AGENT}/feedback", bill)[1]) == ["same"]
     assert results(web.call("POST", f"{AGENT}/feedback", [{"decision": "router:1", "cost": 0.6}])[1]) == ["conflict"]
     status = web.call("GET", f"{AGENT}/status")[1]
@@ -236,7 +236,7 @@ def test_keys_allow_what_their_scopes_say(web: Client) -> None:
     admin = web.make_key("admin", agents="rout*")
     assert web.call("POST", "/v1/agents", {**SETUP, "name": "foreign"}, key=admin)[0] == 403
     assert web.call("GET", "/v1/agents", key=web.make_key("read", agents="x*"))[1] == {"agents": []}
-    stored = web.app.host.store.api_keys()
+    stored = web.app.registry.store.api_keys()
     assert all(web.key.split("_", 2)[2] not in str(key) for key in stored)
 
 
@@ -248,7 +248,7 @@ def test_limits(web: Client) -> None:
     assert web.call("POST", f"{AGENT}/decide", [{}] * 51)[0] == 413
     assert web.call("POST", f"{AGENT}/decide", b" " * 20_001)[0] == 413
     assert web.call("POST", "/v1/agents", {**SETUP, "name": "x", "actions": [str(n) for n in range(1001)]})[0] == 413
-    web.app.host.writer.lag = lambda: 2.0  # type: ignore[method-assign]
+    web.app.registry.writer.lag = lambda: 2.0  # type: ignore[method-assign]
     answer = web.client.post(f"{AGENT}/decide", headers={"Authorization": f"Bearer {web.key}"})
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert web.client.get("/ready").status_code == 503
@@ -288,7 +288,7 @@ def test_log_lines_are_json_without_secrets_or_contexts(web: Client, capsys: pyt
 
 
 def test_a_store_that_fails_is_503_and_comes_back(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, left = web.app.host.store.commit, [1]
+    real, left = web.app.registry.store.commit, [1]
 
     def commit(batch: Any) -> Any:
         if left:
@@ -296,7 +296,7 @@ def test_a_store_that_fails_is_503_and_comes_back(web: Client, monkeypatch: pyte
             raise StoreError("the store did not commit: disk I/O error")
         return real(batch)
 
-    monkeypatch.setattr(web.app.host.store, "commit", commit)
+    monkeypatch.setattr(web.app.registry.store, "commit", commit)
     assert web.call("POST", f"{AGENT}/decide")[0] == 503
     for _ in range(3000):  # while it reads its journal again, which takes longer on a busy machine
         status, made = web.call("POST", f"{AGENT}/decide")

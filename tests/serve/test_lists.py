@@ -37,7 +37,7 @@ def test_a_list_is_the_same_as_its_entries_one_by_one(tmp_path: Path, change: di
     for name, lists in (("whole", True), ("single", False)):
         with service(tmp_path, f"{name}.sqlite3") as web:
             assert web.call("POST", "/v1/agents", {**SETUP, **change})[0] == 201
-            web.app.host.now = lambda served=None: 1_000_000  # type: ignore[method-assign]
+            web.app.registry.now = lambda hosted=None: 1_000_000  # type: ignore[method-assign]
             results.append([])
             for _ in range(2):
                 for part in [queries] if lists else [[one] for one in queries]:
@@ -45,7 +45,7 @@ def test_a_list_is_the_same_as_its_entries_one_by_one(tmp_path: Path, change: di
                 for part in [answers] if lists else [[one] for one in answers]:
                     results[-1] += web.call("POST", f"{AGENT}/feedback", part)[1]["told"]
             states.append(web.call("GET", f"{AGENT}/state")[1])
-            store = web.app.host.store
+            store = web.app.registry.store
             assert verify(store, store.agents()[0]).sha256 == states[-1]["sha256"]
     for one in (*results[0], *results[1]):
         one.pop("index", None)

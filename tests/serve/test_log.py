@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.log import take_over
+from lewa.serve.reading import plays_of, status
+from lewa.serve.rehearsal import Rehearsal, warm
+from lewa.serve.reports import Answer
 from lewa.serve.schema import AgentChange, AgentSetup, Line, LineChange, Query
 
 
@@ -30,22 +33,22 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
-def router() -> Hosted:
+def router() -> HostedAgent:
     setup = AgentSetup("router", ["a", "b"], [Line("cost", at_most=0.1)], seed=1)
-    return Hosted.create(setup)[0]
+    return HostedAgent.create(setup)[0]
 
 
-def miss(hosted: Hosted, times: int = 200) -> None:
+def miss(hosted: HostedAgent, times: int = 200) -> None:
     for n in range(times):
-        hosted.decide(Query(), n)
-        hosted.tell(n + 1, {"reward": 1.0, "cost": 1.0})
+        hosted.decide([Query()], n)
+        hosted.tell([Answer(None, n + 1, {"reward": 1.0, "cost": 1.0})], n)
 
 
 @pytest.mark.usefixtures("taken_over")
 def test_what_an_agent_says_is_a_log_line_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     hosted = router()
     miss(hosted)
-    hosted.status()
+    status(hosted)
     said = lines(capsys)
     assert any("cost is missed" in line["event"] for line in said)
     assert {(line["agent"], line["logger"], line["level"]) for line in said} == {("router", "lewa.agent", "warning")}
@@ -54,14 +57,14 @@ def test_what_an_agent_says_is_a_log_line_with_its_name(capsys: pytest.CaptureFi
 @pytest.mark.usefixtures("taken_over")
 def test_copies_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     hosted = router()
-    hosted.warm()
-    hosted.play()
+    warm(Rehearsal.of(hosted.agent, whole=True).bare(), False)
+    plays_of(hosted)()
     assert not lines(capsys)
     miss(hosted)
-    hosted.status()
+    status(hosted)
     assert lines(capsys)
     hosted.change(AgentChange(lines=[LineChange("cost", at_most=1.0)]), "admin")  # tried on a copy first
-    hosted.warm()
+    warm(Rehearsal.of(hosted.agent, whole=True).bare(), False)
     assert not lines(capsys)
 
 

@@ -14,17 +14,18 @@ import pytest
 from lewa.agent.files import json_parts, to_json
 from lewa.journal.sqlite import SQLiteStore
 from lewa.journal.store import StoreError, open_store
-from lewa.serve import export, pace, pages, service
+from lewa.serve import api, export, metrics, pace, pages, registry
 from lewa.serve.auth import Caller, make_key
+from lewa.serve.calls import PIECE, Json
 from lewa.serve.errors import RequestError
-from lewa.serve.fold import Fold
-from lewa.serve.host import SETTLED, Host
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.limits import Limits
+from lewa.serve.reading import plays_of, status_then
 from lewa.serve.reads import Reads
-from lewa.serve.rehearsal import look
-from lewa.serve.routes import PIECE, Json
-from lewa.serve.schema import AgentChange, LineChange, NewAction, Query
+from lewa.serve.registry import SETTLED, Registry
+from lewa.serve.reports import Answer
+from lewa.serve.schema import AgentChange, Decided, LineChange, NewAction, Query
+from lewa.serve.storage import snapshot_of, state_hash
 from tests.serve import inside
 from tests.serve.inside import Client
 from tests.serve.running import SETUP
@@ -40,6 +41,10 @@ def web(tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
+def tell(hosted: HostedAgent, number: int, **values: float) -> None:
+    hosted.tell([Answer(None, number, values)], 7)
+
+
 def fill(web: Client, count: int = 6) -> None:
     web.call("POST", f"{AGENT}/decide", [{} for _ in range(count)])
     web.call("POST", f"{AGENT}/feedback", [{"decision": f"router:{n}", "reward": 1, "cost": 0.1} for n in range(1, 4)])
@@ -48,17 +53,17 @@ def fill(web: Client, count: int = 6) -> None:
 @pytest.mark.parametrize(
     ("where", "name", "method", "path", "body"),
     [
-        (Fold, "hash", "GET", f"{AGENT}/state", None),
-        (Hosted, "status", "GET", f"{AGENT}/status", None),
-        (service, "load", "GET", f"{AGENT}/status?at=3", None),
+        (api, "state_hash", "GET", f"{AGENT}/state", None),
+        (api, "status_of", "GET", f"{AGENT}/status", None),
+        (api, "load", "GET", f"{AGENT}/status?at=3", None),
         (export.Pages, "read", "GET", f"{AGENT}/journal", None),
         (export, "parquet", "GET", f"{AGENT}/journal?format=parquet", None),
         (export, "what_if", "POST", f"{AGENT}/what-if", {}),
-        (Hosted, "change", "PATCH", AGENT, {"keys_for": "23h"}),
-        (Hosted, "status", "GET", "/agents/router", None),
-        (Hosted, "status", "GET", "/", None),
-        (Hosted, "status", "GET", "/metrics", None),
-        (service, "view_of", "GET", "/v1/agents", None),
+        (HostedAgent, "change", "PATCH", AGENT, {"keys_for": "23h"}),
+        (metrics, "status_of", "GET", "/agents/router", None),
+        (metrics, "status_of", "GET", "/", None),
+        (metrics, "status_of", "GET", "/metrics", None),
+        (api, "view_of", "GET", "/v1/agents", None),
         (pages, "_render", "GET", "/", None),
     ],
 )
@@ -81,41 +86,43 @@ def test_long_work_leaves_the_event_loop_alone(
 
 def test_a_play_is_computed_beside_the_loop_on_copies(web: Client) -> None:
     fill(web)
-    hosted, answers = web.app.host.agents["router"].hosted, list[Any]()
-    before, plays = hosted.hash(), hosted.plays()
+    hosted, answers = web.app.registry.agents["router"], list[Any]()
+    before, plays = state_hash(hosted), plays_of(hosted)
     thread = threading.Thread(target=lambda: answers.append(plays()))
     thread.start()
     thread.join()
-    assert hosted.hash() == before
-    assert answers == [hosted.play()]
-    assert tuple(answers[0][0].values()) == hosted.decide(Query(), 1)[2].q
+    assert state_hash(hosted) == before
+    assert answers == [plays_of(hosted)()]
+    [made] = hosted.decide([Query()], 1).results
+    assert isinstance(made, Decided)
+    assert answers[0][0] == made.propensities
 
 
 def test_a_copy_stays_as_it_is_while_the_agent_goes_on() -> None:
     hosted = router()
     for n in range(6):
-        hosted.decide(Query(), n)
-    hosted.tell(2, {"reward": 1.0})
-    before, copy = hosted.hash(), hosted.copy()
-    snapshot = hosted.snapshot(1, 7, 5)
-    hosted.tell(2, {"cost": 0.2})
-    hosted.tell(3, {"reward": 0.5})
-    hosted.close(4)
+        hosted.decide([Query()], n)
+    tell(hosted, 2, reward=1.0)
+    before, copy = state_hash(hosted), hosted.copy()
+    snapshot = snapshot_of(hosted)
+    tell(hosted, 2, cost=0.2)
+    tell(hosted, 3, reward=0.5)
+    hosted.close([Answer(None, 4)], 8)
     hosted.change(
         AgentChange(lines=[LineChange("cost", at_most=0.3, range=(0.0, 2.0))], add=[NewAction("c")], keys_for="1h"), "admin"
     )
-    hosted.decide(Query(), 9)
-    assert copy.hash() == before != hosted.hash()
-    assert copy.snapshot(1, 7, 5) == snapshot
+    hosted.decide([Query()], 9)
+    assert state_hash(copy) == before != state_hash(hosted)
+    assert snapshot_of(copy) == snapshot
 
 
 def test_a_change_that_is_refused_changes_nothing() -> None:
     hosted = router()
-    hosted.decide(Query(), 1)
-    before = hosted.hash()
+    hosted.decide([Query()], 1)
+    before = state_hash(hosted)
     with pytest.raises(ValueError, match="there is no line 'fun'"):
         hosted.change(AgentChange(add=[NewAction("c")], lines=[LineChange("fun", at_most=1.0)]), "admin")
-    assert hosted.hash() == before
+    assert state_hash(hosted) == before
 
 
 @pytest.mark.parametrize(
@@ -140,8 +147,8 @@ def test_a_long_list_lets_other_calls_in_and_gives_the_same(tmp_path: Path, monk
         monkeypatch.setattr(pace, "MOMENT", 1e9)
         with inside.service(tmp_path, f"{name}.sqlite3") as web:
             assert web.call("POST", "/v1/agents", SETUP)[0] == 201
-            append = Mock(wraps=web.app.host.append)
-            monkeypatch.setattr(web.app.host, "append", append)
+            append = Mock(wraps=web.app.registry.append)
+            monkeypatch.setattr(web.app.registry, "append", append)
             made = web.call("POST", f"{AGENT}/decide", queries)[1]["decisions"]
             bills = [{"decision": one.get("decision", "x"), "reward": 1, "cost": 0.5} for one in made]
             told = web.call("POST", f"{AGENT}/feedback", bills)[1]["told"]
@@ -155,14 +162,14 @@ def test_a_long_list_lets_other_calls_in_and_gives_the_same(tmp_path: Path, monk
 
 def test_calls_wait_while_a_thread_changes_the_agent(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A decision that comes during a change is made after it, by the new version."""
-    begun, go_on, real = threading.Event(), threading.Event(), Hosted.change
+    begun, go_on, real = threading.Event(), threading.Event(), HostedAgent.change
 
-    def change(hosted: Hosted, *values: Any) -> Any:
+    def change(hosted: HostedAgent, *values: Any) -> Any:
         begun.set()
         assert go_on.wait(60)
         return real(hosted, *values)
 
-    monkeypatch.setattr(Hosted, "change", change)
+    monkeypatch.setattr(HostedAgent, "change", change)
     results: dict[str, Any] = {}
 
     def call(name: str, *values: Any, **headers: str) -> threading.Thread:
@@ -189,19 +196,19 @@ def test_a_status_is_read_while_decisions_come() -> None:
     """A collection of garbage may run other code in the middle of a loop over the open decisions."""
     hosted = router()
     for n in range(100):
-        hosted.decide(Query(), n)
+        hosted.decide([Query()], n)
 
     def decide(phase: str, _: object) -> None:
         if phase == "start":
-            number = max(hosted.open) + 1
-            hosted.open[number] = hosted.open[1]
+            number = max(hosted.reports.open) + 1
+            hosted.reports.open[number] = hosted.reports.open[1]
 
     before = gc.get_threshold()
     gc.callbacks.append(decide)
     gc.set_threshold(1)
     try:
         for _ in range(20):
-            hosted._describe(look(hosted.agent), 0)
+            status_then(hosted, 0)
     finally:
         gc.callbacks.remove(decide)
         gc.set_threshold(*before)
@@ -221,9 +228,9 @@ class Clock:
 def test_entries_that_take_long_are_handled_one_by_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds: float, most: int
 ) -> None:
-    clock, sizes, real = Clock(), list[int](), Hosted.decide_many
+    clock, sizes, real = Clock(), list[int](), HostedAgent.decide
 
-    def slow(hosted: Hosted, queries: Any, at: int) -> Any:
+    def slow(hosted: HostedAgent, queries: Any, at: int) -> Any:
         sizes.append(len(queries))
         clock.now += seconds * len(queries)
         return real(hosted, queries, at)
@@ -231,9 +238,9 @@ def test_entries_that_take_long_are_handled_one_by_one(
     with inside.service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
         monkeypatch.setattr("lewa.serve.pace.time.perf_counter", clock)
-        monkeypatch.setattr(Hosted, "decide_many", slow)
+        monkeypatch.setattr(HostedAgent, "decide", slow)
         assert len(web.call("POST", f"{AGENT}/decide", [{}] * 150)[1]["decisions"]) == 150
-    assert sum(sizes) + (most == 1) == 150  # the last one is alone, and so not drawn as a list
+    assert sum(sizes) == 150
     assert max(sizes) == most
 
 
@@ -274,7 +281,7 @@ def test_a_long_body_is_sent_in_pieces_and_others_are_served(web: Client) -> Non
     fill(web)
     head = {"Authorization": f"Bearer {web.key}"}
     assert web.client.get(f"{AGENT}/journal?format=parquet", headers=head).status_code == 200
-    assert not web.app.service.reads._sending
+    assert not web.app.reads._sending
 
 
 def test_bodies_with_very_many_values_are_refused(tmp_path: Path) -> None:
@@ -381,20 +388,20 @@ def test_an_agent_that_was_just_taken_over_is_not_handed_over(tmp_path: Path, mo
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
     store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
     store.released = []
-    host = Host(store, Limits(), "one", "http://127.0.0.1:1")
+    host = Registry(store, Limits(), "one", "http://127.0.0.1:1")
 
     async def scene() -> None:
-        monkeypatch.setattr(Host, "_winner", lambda *_: "http://127.0.0.1:1")
+        monkeypatch.setattr(Registry, "_winner", lambda *_: "http://127.0.0.1:1")
         await host.start()
-        served = await host.find("router")
-        served.taken_at = asyncio.get_running_loop().time()
-        monkeypatch.setattr(Host, "_winner", lambda *_: "http://127.0.0.1:2")
+        hosted = await host.find("router")
+        hosted.taken_at = asyncio.get_running_loop().time()
+        monkeypatch.setattr(Registry, "_winner", lambda *_: "http://127.0.0.1:2")
         await host._share_out()
         assert not store.released
-        assert host.agents["router"] is served
-        served.taken_at -= (SETTLED + 1) * host.lease
+        assert host.agents["router"] is hosted
+        hosted.taken_at -= (SETTLED + 1) * host.lease
         await host._share_out()
-        assert store.released == [{served.number: served.epoch}]
+        assert store.released == [{hosted.number: hosted.epoch}]
         assert "router" not in host.agents
         await host.stop()
 
@@ -406,7 +413,7 @@ def test_a_replica_whose_renewal_is_late_hands_nothing_over(tmp_path: Path, monk
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
     store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
     store.released = []
-    host = Host(store, Limits(), "one", "http://127.0.0.1:1")
+    host = Registry(store, Limits(), "one", "http://127.0.0.1:1")
 
     async def scene() -> None:
         monkeypatch.setattr(Shared, "replicas", lambda _: ["http://127.0.0.1:1"])
@@ -428,7 +435,7 @@ def test_agents_that_are_being_read_keep_their_leases(tmp_path: Path, monkeypatc
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
     store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
     store.released, renewed, going = [], list[dict[int, int]](), threading.Event()
-    real: Callable[..., Any] = Host._load.__globals__["load"]
+    real: Callable[..., Any] = Registry._load.__globals__["load"]
 
     def slow(*values: Any) -> Any:
         assert going.wait(60)
@@ -440,10 +447,10 @@ def test_agents_that_are_being_read_keep_their_leases(tmp_path: Path, monkeypatc
             going.set()
         return frozenset()
 
-    monkeypatch.setitem(Host._load.__globals__, "load", slow)
+    monkeypatch.setitem(Registry._load.__globals__, "load", slow)
     monkeypatch.setattr(store, "renew", renew)
-    monkeypatch.setattr(Host, "_winner", lambda *_: "http://127.0.0.1:1")
-    host = Host(store, Limits(), "one", "http://127.0.0.1:1", lease=0.1)
+    monkeypatch.setattr(Registry, "_winner", lambda *_: "http://127.0.0.1:1")
+    host = Registry(store, Limits(), "one", "http://127.0.0.1:1", lease=0.1)
 
     async def scene() -> None:
         await host.start()
@@ -455,13 +462,13 @@ def test_agents_that_are_being_read_keep_their_leases(tmp_path: Path, monkeypatc
 
 def test_a_snapshot_is_written_while_the_agent_goes_on(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(web)
-    host, real, threads = web.app.host, Fold.snapshot, []
+    host, real, threads = web.app.registry, snapshot_of, []
 
-    def noted(fold: Fold, *values: Any) -> Any:
+    def noted(hosted: HostedAgent) -> Any:
         threads.append(threading.get_ident())
-        return real(fold, *values)
+        return real(hosted)
 
-    monkeypatch.setattr(Fold, "snapshot", noted)
+    monkeypatch.setattr(registry, "snapshot_of", noted)
     assert web.client.portal is not None
     web.client.portal.call(host._snapshot, host.agents["router"])
     assert web.client.portal.call(threading.get_ident) not in threads

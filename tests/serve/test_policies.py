@@ -46,7 +46,7 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
         elsewhere = web.call("POST", f"{AGENT}/observe", [{"action": "small", "probability": 0.5}])
         assert "advice must have an entry for by length, by task, got none" in str(elsewhere)
         assert web.call("GET", f"{AGENT}/state")[1] == before
-        store = web.app.host.store
+        store = web.app.registry.store
         assert verify(store, store.agents()[0]).sha256 == before["sha256"]  # the journal gives the same agent again
     with service(tmp_path) as again:
         assert again.call("GET", f"{AGENT}/state")[1]["sha256"] == before["sha256"]

@@ -98,7 +98,7 @@ def insist(server: Server, path: str, body: Any) -> Any:
 
 
 def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
-    """Compare the journal, what callers were told, and the state that is served."""
+    """Compare the journal, what callers were told, and the state that is hosted."""
     state = owner(servers).call("GET", "/v1/agents/router/state")[1]["sha256"]
     with closing(open_store(url)) as store:  # a connection that is left open fails the test after this one too
         assert audit(store, traffic) == state

@@ -12,9 +12,10 @@ from lewa.journal.sqlite import Claim
 from lewa.journal.store import BusyError, StoreError, open_store
 from lewa.serve.caps import Spending
 from lewa.serve.events import Events
-from lewa.serve.fold import Fold
+from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.reading import recent_reward, recent_shares
 from lewa.serve.schema import Cap
-from lewa.serve.served import load
+from lewa.serve.storage import load, state_hash
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -34,7 +35,7 @@ def shares(web: Client) -> list[float]:
 
 
 def history(web: Client) -> dict[str, Any]:
-    hosted = web.app.host.agents["router"].hosted
+    hosted = web.app.registry.agents["router"]
     return {"points": hosted.history.points, "marks": hosted.history.marks}
 
 
@@ -45,17 +46,17 @@ def test_the_page_goes_on_after_a_restart(tmp_path: Path) -> None:
         change = {"lines": [{"name": "cost", "at_most": 0.3}], "why": "dear"}
         assert web.call("PATCH", AGENT, change, If_Match='"1"')[0] == 200
         events: Events = web.app.events
-        served = web.app.host.agents["router"]
-        served.hosted.history.add(events.point(served))
+        hosted = web.app.registry.agents["router"]
+        hosted.history.add(events.point(hosted))
         before, drawn = history(web), shares(web)
-        reward = served.hosted.recent.reward()
+        reward = recent_reward(hosted)
     assert sum(drawn) == pytest.approx(1)
     with service(tmp_path) as web:
         assert history(web)["marks"] == before["marks"]
         assert history(web)["points"][: len(before["points"])] == before["points"]
         assert [mark["why"] for mark in before["marks"]] == ["dear"]
         assert shares(web) == drawn
-        assert web.app.host.agents["router"].hosted.recent.reward() == reward
+        assert recent_reward(web.app.registry.agents["router"]) == reward
 
 
 def test_an_agent_that_comes_back_is_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +70,7 @@ def test_an_agent_that_comes_back_is_drawn_again(tmp_path: Path, monkeypatch: py
             web.app.events._listeners.add(queue)
             heard = []
             for _ in range(2):
-                web.app.host.agents["router"].epoch += 1  # the same records, a new lease
+                web.app.registry.agents["router"].epoch += 1  # the same records, a new lease
                 heard.append((await asyncio.wait_for(queue.get(), 60))["agent"])
             web.app.events._listeners.discard(queue)
             return heard
@@ -82,20 +83,19 @@ def test_without_a_snapshot_the_journal_gives_the_page_again(tmp_path: Path) -> 
     with service(tmp_path) as web:
         web.call("POST", "/v1/agents", SETUP)
         for n in range(4):
-            web.app.host._clock += 10  # the clock of the service, in seconds
+            web.app.registry._clock += 10  # the clock of the service, in seconds
             play(web, 1)
             assert web.call("PATCH", AGENT, {"keys_for": "48h"}, If_Match=f'"{n + 1}"')[0] == 200
         marks, drawn = history(web)["marks"], shares(web)
-        web.app.host.store._write.execute("DELETE FROM snapshots")  # type: ignore[attr-defined]
-        store = web.app.host.store
-        hosted, *_ = load(store, 1, drawn=True)
-        plain, *_ = load(store, 1)
+        web.app.registry.store._write.execute("DELETE FROM snapshots")  # type: ignore[attr-defined]
+        store = web.app.registry.store
+        hosted, plain = load(store, 1, drawn=True), load(store, 1)
     assert hosted.history.marks == marks
     assert len(marks) == 4
     assert [point["decisions"] for point in hosted.history.points] == [0, 1, 2, 3, 4]
-    assert hosted.recent.shares() == drawn
+    assert recent_shares(hosted) == drawn
     assert not plain.history.points
-    assert plain.hash() == hosted.hash()
+    assert state_hash(plain) == state_hash(hosted)
 
 
 def test_a_clock_that_was_fast_delays_nothing_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,11 +125,11 @@ def test_ages_follow_the_order_of_decisions(tmp_path: Path) -> None:
     with service(tmp_path) as web:
         web.call("POST", "/v1/agents", SETUP)
         web.call("POST", f"{AGENT}/decide", [{}, {}, {}])
-        fold: Fold = web.app.host.agents["router"].hosted
-        for decision, at in zip(fold.open.values(), (5 * HOUR, HOUR, 9 * HOUR), strict=True):
+        fold: HostedAgent = web.app.registry.agents["router"]
+        for decision, at in zip(fold.reports.open.values(), (5 * HOUR, HOUR, 9 * HOUR), strict=True):
             decision.at = at
         fold.begin_at(7 * HOUR)
-        assert [decision.since for decision in fold.open.values()] == [HOUR, HOUR, 7 * HOUR]
+        assert [decision.since for decision in fold.reports.open.values()] == [HOUR, HOUR, 7 * HOUR]
 
 
 def test_a_cap_is_neither_stuck_nor_forgotten_when_the_clock_goes_back() -> None:
@@ -170,9 +170,9 @@ def test_a_repeated_key_gets_the_first_answer_byte_for_byte(tmp_path: Path, snap
         assert {key: ask(web, key) for key in first} == first
     with service(tmp_path) as web:
         if not snapshot:
-            web.app.host.store._write.execute("DELETE FROM snapshots")  # type: ignore[attr-defined]
-            hosted, *_ = load(web.app.host.store, 1)
-            assert hosted.terms == web.app.host.agents["router"].hosted.terms
+            web.app.registry.store._write.execute("DELETE FROM snapshots")  # type: ignore[attr-defined]
+            hosted = load(web.app.registry.store, 1)
+            assert hosted.terms == web.app.registry.agents["router"].terms
         assert {key: ask(web, key) for key in first} == first
 
 
@@ -180,16 +180,16 @@ def test_an_answer_has_the_version_that_it_was_drawn_under(tmp_path: Path, monke
     """A change that comes while a decision is written does not date the answer forward."""
     with service(tmp_path) as web:
         web.call("POST", "/v1/agents", SETUP)
-        served = web.app.host.agents["router"]
-        append = web.app.host.append
+        hosted = web.app.registry.agents["router"]
+        append = web.app.registry.append
 
         async def slow(*parts: Any) -> None:
             await append(*parts)
-            served.hosted._change({"changes": []})
+            hosted._change({"changes": []})
 
-        monkeypatch.setattr(web.app.host, "append", slow)
+        monkeypatch.setattr(web.app.registry, "append", slow)
         assert web.call("POST", f"{AGENT}/decide", {"key": "k"})[1]["version"] == 1
-        assert served.hosted.version == 2
+        assert hosted.version == 2
 
 
 def test_a_link_to_a_store_is_that_store(tmp_path: Path) -> None:

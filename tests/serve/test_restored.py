@@ -15,7 +15,7 @@ from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.bodies import COLUMNS
 from lewa.serve.export import table
 from lewa.serve.run import first_key
-from lewa.serve.served import load
+from lewa.serve.storage import load
 from tests.serve import running
 from tests.serve.inside import Client, service
 from tests.serve.postgres import Cluster
@@ -80,7 +80,7 @@ def test_tags_survive_snapshots_exports_and_restarts(tmp_path: Path) -> None:
         with closing(open_store(f"sqlite:///{tmp_path}/copy.sqlite3")) as copy:
             import_lines(copy, export_lines(store, 1))
             assert verify(copy, copy.agents()[0]).sha256 == state
-            hosted = load(copy, 1).hosted
+            hosted = load(copy, 1)
             assert [hosted.id_of(n) for n in range(1, 17)] == ids
             tags = table(copy.rows(1), hosted.actions, hosted.fields)["tag"]
     assert tags == [hosted.agent.tag_of(n) for n in range(1, 17)]
@@ -117,8 +117,8 @@ def test_keys_of_observations_in_a_store_of_before_stay_known(
         web.call("POST", f"{AGENT}/observe", [{"action": "large", "probability": 1.0, "key": "a"}])
         web.call("POST", f"{AGENT}/decide", {"key": "b"})
         with closing(open_store(url, owner="me", address="http://127.0.0.1:1")) as store:
-            import_lines(store, export_lines(web.app.host.store, 1))
-            now = web.app.host.now()
+            import_lines(store, export_lines(web.app.registry.store, 1))
+            now = web.app.registry.now()
     before = ["UPDATE keys SET key = substr(key, 2) WHERE decision = 1", "ALTER TABLE journal DROP COLUMN checksum"]
     before += ["ALTER TABLE agents DROP COLUMN retired", f"UPDATE meta SET value = '{1 + (kind != 'sqlite')}'"]
     run(url, before)
@@ -192,7 +192,7 @@ def test_a_line_is_not_called_as_a_column_of_exports(tmp_path: Path, name: str) 
 
 @pytest.mark.parametrize("name", ["action", "propensity", "at", "by", "key", "tag"])
 def test_exports_of_an_agent_of_before_with_such_a_line(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lewa.serve.hosted.COLUMNS", ())  # as it was
+    monkeypatch.setattr("lewa.serve.hosted_agent.COLUMNS", ())  # as it was
     with service(tmp_path) as web:
         setup: dict[str, Any] = {**SETUP, "lines": [{"name": name, "at_most": 0.5}]}
         assert web.call("POST", "/v1/agents", setup)[0] == 201
@@ -206,8 +206,8 @@ def test_exports_of_an_agent_of_before_with_such_a_line(tmp_path: Path, name: st
             web.client.get(f"{AGENT}/journal?format=parquet", headers={"Authorization": f"Bearer {web.key}"}).status_code
             == 200
         )
-        hosted = web.app.host.agents["router"].hosted
-        columns = table(web.app.host.store.rows(1), hosted.actions, hosted.fields)
+        hosted = web.app.registry.agents["router"]
+        columns = table(web.app.registry.store.rows(1), hosted.actions, hosted.fields)
         assert set(columns[f"{name}_value"]) == {0.75}
         assert {len(column) for column in columns.values()} == {100}
 
@@ -221,4 +221,4 @@ def test_retired_agents_do_not_count(tmp_path: Path) -> None:
         assert web.call("POST", "/v1/agents", {**SETUP, "name": "d"})[0] == 413
     run(f"sqlite:///{tmp_path}/store.sqlite3", ["UPDATE agents SET retired = NULL"])  # as an earlier lewa left it
     with service(tmp_path, agents=2) as web:
-        assert [agent.name for agent in web.app.host.store.agents() if agent.retired] == ["a"]
+        assert [agent.name for agent in web.app.registry.store.agents() if agent.retired] == ["a"]

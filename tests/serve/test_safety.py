@@ -49,7 +49,7 @@ def tell(web: Client, made: list[Any]) -> None:
 
 def sound(web: Client, folder: Path) -> None:
     """Replay the journal, and once more what `journal export` writes of it."""
-    store, state = web.app.host.store, web.call("GET", f"{AGENT}/state")[1]["sha256"]
+    store, state = web.app.registry.store, web.call("GET", f"{AGENT}/state")[1]["sha256"]
     assert verify(store, store.agents()[0]).sha256 == state
     copy = open_store(f"sqlite:///{folder}/copy.sqlite3")
     import_lines(copy, export_lines(store, 1))

@@ -17,9 +17,9 @@ from lewa.serve.app import App
 from lewa.serve.auth import Caller, make_key
 from lewa.serve.errors import RequestError
 from lewa.serve.forward import Forwarder, _headers, _url
-from lewa.serve.host import Host
 from lewa.serve.limits import Limits
 from lewa.serve.log import Sparing
+from lewa.serve.registry import Registry
 from lewa.serve.sessions import COOKIE, LASTS, SECURE_COOKIE, Sessions
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
@@ -98,7 +98,7 @@ def test_a_session_ends_by_its_time_and_with_its_key(web: Client, monkeypatch: p
 
 def test_a_session_that_was_not_made_here_is_refused(web: Client) -> None:
     token, number = token_in(sign_in(web)), web.key.split("_")[1]
-    caller = web.app.host.keys.get(number)
+    caller = web.app.registry.keys.get(number)
     assert caller is not None
     claim, _, signature = token.rpartition(".")
     longer = claim.split(".")
@@ -109,10 +109,10 @@ def test_a_session_that_was_not_made_here_is_refused(web: Client) -> None:
         f"{number}.x.y.z",
         f"{claim}.{signature[:-1]}0" if signature[-1] != "0" else f"{claim}.{signature[:-1]}1",
         f"{'.'.join(longer)}.{signature}",
-        Sessions(web.app.host.keys).open(caller),  # whoever has a copy of the store can make this one
+        Sessions(web.app.registry.keys).open(caller),  # whoever has a copy of the store can make this one
     ]
     assert [asked(web, one) for one in forged] == [401] * len(forged)
-    replicas = [Sessions(web.app.host.keys) for _ in range(2)]
+    replicas = [Sessions(web.app.registry.keys) for _ in range(2)]
     assert replicas[1].find(replicas[0].open(caller)) is caller
 
 
@@ -147,7 +147,7 @@ def test_a_form_that_anyone_may_send_is_short(web: Client, capsys: pytest.Captur
 
 def test_a_stranger_who_signs_out_asks_no_other_replica(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     asked_others, token = AsyncMock(return_value=[]), token_in(sign_in(web))
-    monkeypatch.setattr(web.app.service.everywhere, "ask", asked_others)
+    monkeypatch.setattr(web.app.everywhere, "ask", asked_others)
     for sent in ("nobody", token):
         web.client.cookies.clear()
         web.client.post("/session/end", headers={"Cookie": f"{COOKIE}={sent}"}, follow_redirects=False)
@@ -278,7 +278,7 @@ def test_replicas_have_their_clients_before_the_first_request(tmp_path: Path) ->
     with service(tmp_path) as web:
         assert web.app.forwarder._clients == {}
     store = Shared(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
-    app = App(Host(store, Limits(), "one", "http://127.0.0.1:1"))
+    app = App(Registry(store, Limits(), "one", "http://127.0.0.1:1"))
     with TestClient(app.build()):
         assert set(app.forwarder._clients) == {"calls", "streams"}
 

@@ -20,12 +20,13 @@ from lewa.journal.store import BusyError, Store, StoreError, UnwrittenError, ope
 from lewa.journal.writer import Writer
 from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.auth import SCOPES, make_key
-from lewa.serve.host import Host, new_owner
-from lewa.serve.hosted import Hosted
+from lewa.serve.calls import draw, report
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.limits import Limits
+from lewa.serve.registry import Registry, new_owner
+from lewa.serve.reports import Answer
 from lewa.serve.schema import AgentSetup, Query
-from lewa.serve.served import Served, load
-from lewa.serve.service import Service
+from lewa.serve.storage import load, state_hash
 from tests import forks
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, running
@@ -49,10 +50,10 @@ def serving(url: str, **limits: Any) -> Iterator[Any]:
         async def inside() -> Any:
             owner, here = new_owner(), "http://127.0.0.1:1"
             store = open_store(url, owner=owner, address=here, serving=True)
-            host = Host(store, Limits(**limits), owner, here)
+            host = Registry(store, Limits(**limits), owner, here)
             await host.start()
             try:
-                return await scene(Service(host))
+                return await scene(host)
             finally:
                 await host.stop()
 
@@ -61,34 +62,30 @@ def serving(url: str, **limits: Any) -> Iterator[Any]:
     yield run
 
 
-class Admin:
-    id, label = "admin", "admin"
-
-
-async def made(service: Service, **changes: Any) -> Served:
+async def made(host: Registry, **changes: Any) -> HostedAgent:
     import msgspec
 
-    return await service.create(msgspec.convert({**SETUP, **changes}, AgentSetup), Admin())  # type: ignore[arg-type]
+    return await host.create(msgspec.convert({**SETUP, **changes}, AgentSetup), "admin")
 
 
-async def rounds(service: Service, served: Served, count: int) -> None:
+async def rounds(host: Registry, hosted: HostedAgent, count: int) -> None:
     for n in range(count):
-        answer = (await service.decide(served, [Query()]))[0]
+        answer = (await draw(host, hosted, [Query()]))[0]
         assert not isinstance(answer, str)
-        number = served.hosted.number_of(answer.decision)
-        await service.feedback(served, [(answer.decision, number, {"reward": n % 3 / 2, "cost": n % 5 / 4})])
+        number = hosted.number_of(answer.decision)
+        await report(host, hosted, [Answer(answer.decision, number, {"reward": n % 3 / 2, "cost": n % 5 / 4})])
 
 
 def test_snapshots_and_tail_give_the_state_of_a_replay(url: str) -> None:
-    async def first(service: Service) -> str:
-        served = await made(service)
-        await rounds(service, served, 30)
-        await service.decide(served, [Query(), Query(available=["small", "large"])])
-        return served.hosted.hash()
+    async def first(host: Registry) -> str:
+        hosted = await made(host)
+        await rounds(host, hosted, 30)
+        await draw(host, hosted, [Query(), Query(available=["small", "large"])])
+        return state_hash(hosted)
 
-    async def second(service: Service) -> tuple[str, int]:
-        served = service.host.agents["router"]
-        return served.hosted.hash(), served.snapshot_seq
+    async def second(host: Registry) -> tuple[str, int]:
+        hosted = host.agents["router"]
+        return state_hash(hosted), hosted.snapshot_seq
 
     with serving(url, snapshot_every=20) as run:
         before = run(first)
@@ -96,15 +93,15 @@ def test_snapshots_and_tail_give_the_state_of_a_replay(url: str) -> None:
     store = open_store(url)
     result = verify(store, store.agents()[0])
     assert (result.sound, result.snapshots, result.sha256) == (True, 3, before)
-    assert load(store, 1, until=21)[0].decisions == 10
+    assert load(store, 1, until=21).decisions == 10
     store.close()
 
 
 def test_a_damaged_snapshot_is_passed_over(url: str) -> None:
-    async def first(service: Service) -> str:
-        served = await made(service)
-        await rounds(service, served, 10)
-        return served.hosted.hash()
+    async def first(host: Registry) -> str:
+        hosted = await made(host)
+        await rounds(host, hosted, 10)
+        return state_hash(hosted)
 
     with serving(url, snapshot_every=5) as run:
         before = run(first)
@@ -113,17 +110,17 @@ def test_a_damaged_snapshot_is_passed_over(url: str) -> None:
         store.acquire(1)
         if isinstance(store, SQLiteStore):
             store._write.execute("UPDATE snapshots SET body = x'00' WHERE seq = ?", (snapshots[0].seq,))
-            hosted, chain, _, start = load(store, 1)
-            assert (hosted.hash(), chain.seq, start) == (before, 21, snapshots[1].seq)
+            hosted = load(store, 1)
+            assert (state_hash(hosted), hosted.seq, hosted.snapshot_seq) == (before, 21, snapshots[1].seq)
         store.close()
 
 
 def test_a_journal_moves_to_another_store(url: str, tmp_path: Path) -> None:
-    async def first(service: Service) -> str:
-        served = await made(service)
-        await rounds(service, served, 8)
-        await service.decide(served, [Query(key="k", available=["small"])])
-        return served.hosted.hash()
+    async def first(host: Registry) -> str:
+        hosted = await made(host)
+        await rounds(host, hosted, 8)
+        await draw(host, hosted, [Query(key="k", available=["small"])])
+        return state_hash(hosted)
 
     with serving(url) as run:
         before = run(first)
@@ -207,20 +204,20 @@ def test_a_failed_commit_drops_memory_and_reads_the_journal_again(tmp_path: Path
 
     monkeypatch.setattr(SQLiteStore, "commit", full)
 
-    async def scene(service: Service) -> tuple[str, str, int]:
-        served = await made(service)
-        await rounds(service, served, 5)
-        before = served.hosted.hash()
+    async def scene(host: Registry) -> tuple[str, str, int]:
+        hosted = await made(host)
+        await rounds(host, hosted, 5)
+        before = state_hash(hosted)
         failing[0] = 1
         with pytest.raises(UnwrittenError):
-            await service.decide(served, [Query()])
-        assert served.dropped
-        assert not service.host.available
-        while not service.host.available:
+            await draw(host, hosted, [Query()])
+        assert hosted.dropped
+        assert not host.available
+        while not host.available:
             await asyncio.sleep(0.01)
-        again = service.host.agents["router"]
-        after = again.hosted.hash()
-        await rounds(service, again, 5)
+        again = host.agents["router"]
+        after = state_hash(again.hosted)
+        await rounds(host, again, 5)
         return before, after, again.hosted.decisions
 
     with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
@@ -233,21 +230,21 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """SQLite itself says so here: max_page_count stands for the end of the disk."""
     url = f"sqlite:///{tmp_path}/store.sqlite3"
 
-    async def scene(service: Service) -> tuple[int, str]:
-        await made(service)
-        store = service.host.store
+    async def scene(host: Registry) -> tuple[int, str]:
+        await made(host)
+        store = host.store
         assert isinstance(store, SQLiteStore)
         pages = store._write.execute("PRAGMA page_count").fetchone()[0]
         store._write.execute(f"PRAGMA max_page_count={pages + 4}")
         acknowledged = 0
         with suppress(UnwrittenError):
             for n in range(10_000):
-                await service.decide(service.host.agents["router"], [Query(key="k" * 190 + str(n))])
+                await draw(host, host.agents["router"], [Query(key="k" * 190 + str(n))])
                 acknowledged = n + 1
         assert 0 < acknowledged < 10_000
-        while not service.host.available:  # the connection is opened anew, and there is room again
+        while not host.available:  # the connection is opened anew, and there is room again
             await asyncio.sleep(0.01)
-        return acknowledged, service.host.agents["router"].hosted.hash()
+        return acknowledged, state_hash(host.agents["router"])
 
     with serving(url) as run:
         acknowledged, state = run(scene)
@@ -258,31 +255,31 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_jump_of_the_wall_clock_closes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene(service: Service) -> int:
-        served = await made(service)
-        await service.decide(served, [Query()])
+    async def scene(host: Registry) -> int:
+        hosted = await made(host)
+        await draw(host, hosted, [Query()])
         now = time.time()
         for jump in (3600, -7200):
             monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
             await asyncio.sleep(0.6)
-            await service.decide(served, [Query()])
+            await draw(host, hosted, [Query()])
         monkeypatch.undo()
-        times = [row.at for row in service.host.store.rows(served.number)]
+        times = [row.at for row in host.store.rows(hosted.number)]
         assert times == sorted(times)
-        return len(served.hosted.open)
+        return len(hosted.reports.open)
 
     with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
         assert run(scene) == 3
 
 
 def test_timeouts_are_records(tmp_path: Path) -> None:
-    async def scene(service: Service) -> list[str]:
-        served = await made(service, answers={"close_after": "1s", "max_open": 2})
-        await service.decide(served, [Query(), Query(), Query()])
-        while served.hosted.open:
+    async def scene(host: Registry) -> list[str]:
+        hosted = await made(host, answers={"close_after": "1s", "max_open": 2})
+        await draw(host, hosted, [Query(), Query(), Query()])
+        while hosted.reports.open:
             await asyncio.sleep(0.05)
-        await service.host.writer.barrier()
-        return [json.loads(row.body)["why"] for row in service.host.store.rows(served.number) if row.kind == "close"]
+        await host.writer.barrier()
+        return [json.loads(row.body)["why"] for row in host.store.rows(hosted.number) if row.kind == "close"]
 
     with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
         assert run(scene) == ["room", "timeout", "timeout"]
@@ -301,21 +298,21 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_full_information_agents_are_hosted_too(tmp_path: Path) -> None:
-    async def scene(service: Service) -> str:
-        served = await made(service, feedback="full")
-        answer = (await service.decide(served, [Query()]))[0]
+    async def scene(host: Registry) -> str:
+        hosted = await made(host, feedback="full")
+        answer = (await draw(host, hosted, [Query()]))[0]
         assert not isinstance(answer, str)
         assert answer.propensities is not None
         values = {"reward": [0.1, 0.5, 0.9], "cost": [0.0, 0.5, 1.0]}
-        told = await service.feedback(served, [(answer.decision, 1, values)])
+        told = await report(host, hosted, [Answer(answer.decision, 1, values)])
         assert told[0].result == "learned"
-        return served.hosted.hash()
+        return state_hash(hosted)
 
     with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
         state = run(scene)
     store: Store = open_store(f"sqlite:///{tmp_path}/store.sqlite3")
     assert verify(store, store.agents()[0]).sha256 == state
-    assert Hosted.begin(next(store.rows(1))).decisions == 0
+    assert HostedAgent.begin(next(store.rows(1))).decisions == 0
     store.close()
 
 

@@ -12,12 +12,13 @@ from lewa.agent import Agent, Constraint, at_least, at_most
 from lewa.journal.rows import Entry, Row
 from lewa.serve import schema
 from lewa.serve.bodies import line_from, line_of
-from lewa.serve.caps import RULES, Spending, within
+from lewa.serve.caps import RULES, Spending
 from lewa.serve.events import Events, _caps_ended
-from lewa.serve.fold import Fold
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.metrics import Statuses
+from lewa.serve.reports import Answer
 from lewa.serve.schema import AgentSetup, Cap, Line, LineChange, Query, Watch
+from lewa.serve.storage import restore, snapshot_of, state_hash
 from lewa.serve.watchdog import watch
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
@@ -49,11 +50,11 @@ def answer(web: Client, costs: list[float], **query: Any) -> list[str]:
 
 def mode_after_a_look(web: Client) -> str:
     """Return the mode after the watchdog has looked at the newest record."""
-    host = web.app.host
-    served = host.agents["router"]
+    host = web.app.registry
+    hosted = host.agents["router"]
 
     async def look() -> None:
-        host._watch(served, host.now(served))
+        host._watch(hosted, host.now(hosted))
 
     assert web.client.portal is not None
     web.client.portal.call(look)
@@ -182,7 +183,7 @@ def test_the_actions_that_fit_a_cap_are_those_that_fit_one_by_one(
         spending.settle(1, 0.25)
         costs = [spending.worst(agent, i, reserve) for i in range(3)]
         for at, spent in ((1, 0.25), (86_400_000_000, 0.0)):
-            fitting = within([spending], agent, ([0, 1, 2], reserve), at)
+            fitting = spending.fitting(agent, [0, 1, 2], reserve, at)
             assert fitting == [i for i in range(3) if spent + costs[i] <= total]
 
 
@@ -213,33 +214,32 @@ def test_journals_of_earlier_versions_replay_to_the_same_caps() -> None:
     """Bills below the range, and reserves, count as told until a record says that the rules have changed."""
     setup = AgentSetup("r", ["a", "b"], [Line("cost", at_most=0.5)], caps=[Cap("cost", 3.0, "week")])
     setup.safety.fallback = "a"
-    _, entry = Hosted.create(setup)
+    _, entry = HostedAgent.create(setup)
     assert json.loads(entry.body)["rules"] == RULES
     first = {name: value for name, value in json.loads(entry.body).items() if name != "rules"}
-    old = Hosted.begin(Row(1, 1, "set", DAY, None, json.dumps(first)))
+    old = HostedAgent.begin(Row(1, 1, "set", DAY, None, json.dumps(first)))
     rows: list[Row] = []
 
     def write(entries: list[Entry]) -> None:
         rows.extend(Row(1, 2 + len(rows) + n, one.kind, DAY, one.decision, one.body) for n, one in enumerate(entries))
 
     for query in (Query(reserve={"cost": 0.0}), Query()):
-        write(old.decide(query, DAY)[0])
-    told = old.tell(1, {"reward": 0.5, "cost": -1000.0})[2]
-    assert told is not None
-    write([told])
-    assert (old.spendings[0].spent, old.spendings[0].reserved, "rules" in old.plain()) == (-1000.0, 1.0, False)
-    state = old.hash()
-    again: Fold = Fold.begin(Row(1, 1, "set", DAY, None, json.dumps(first)))
+        write(old.decide([query], DAY).entries)
+    write(old.tell([Answer(None, 1, {"reward": 0.5, "cost": -1000.0})], DAY).entries)
+    [spending] = old.caps.spendings
+    assert (len(rows), spending.spent, spending.reserved, old.way.rules) == (3, -1000.0, 1.0, 0)
+    state = state_hash(old)
+    again: HostedAgent = HostedAgent.begin(Row(1, 1, "set", DAY, None, json.dumps(first)))
     for row in rows:
         again.apply(row)
-    assert again.hash() == state
-    assert Fold.restore(again.snapshot(1, 4, DAY)).hash() == state
+    assert state_hash(again) == state
+    assert state_hash(restore(snapshot_of(again))) == state
     write(old.run_here())
-    write(old.decide(Query(reserve={"cost": 0.0}), DAY)[0])
-    assert (old.spendings[0].reserved, old.run_here()) == (2.0, [])
+    write(old.decide([Query(reserve={"cost": 0.0})], DAY).entries)
+    assert (spending.reserved, old.run_here()) == (2.0, [])
     for row in rows[3:]:
         again.apply(row)
-    assert again.hash() == old.hash()
+    assert state_hash(again) == state_hash(old)
 
 
 # Caps whose period has ended ---------------------------------------------------------------------------------------------
@@ -264,23 +264,23 @@ def test_status_page_and_metrics_show_no_spending_of_a_period_that_has_ended(
 ) -> None:
     make(web, caps=[{"line": "cost", "total": 3, "per": "minute"}])
     answer(web, [1.0])
-    host, seq = web.app.host, web.call("GET", f"{AGENT}/state")[1]["seq"]
-    served = host.agents["router"]
+    host, seq = web.app.registry, web.call("GET", f"{AGENT}/state")[1]["seq"]
+    hosted = host.agents["router"]
     before = web.call("GET", f"{AGENT}/status?at={seq}")[1]["caps"]
     now = host.now()
-    monkeypatch.setattr(host, "now", lambda served=None: now + 3 * 60_000_000)
+    monkeypatch.setattr(host, "now", lambda hosted=None: now + 3 * 60_000_000)
     assert cap_of(web) == (0.0, 0.0)
     [shown] = web.call("GET", f"{AGENT}/status")[1]["caps"]
     assert shown["until"] > now / 1e6 + 120
     assert list(metric(web, "lewa_cap_spent").values()) == [0.0]
     assert list(metric(web, "lewa_cap_total").values()) == [3.0]
     statuses = Statuses()
-    point = Events(host, statuses, None, None).point(served)  # type: ignore[arg-type]  # nothing is forwarded
+    point = Events(host, statuses, None, None).point(hosted)  # type: ignore[arg-type]  # nothing is forwarded
     assert [cap["spent"] for cap in point["caps"]] == [0.0]
-    served.hosted.history.points[:] = [{**point, "caps": before}]
-    assert (_caps_ended(served, now), _caps_ended(served, host.now())) == (False, True)  # the page is drawn again, once
-    served.hosted.history.points.append(point)
-    assert not _caps_ended(served, now + DAY)
+    hosted.history.points[:] = [{**point, "caps": before}]
+    assert (_caps_ended(hosted, now), _caps_ended(hosted, host.now())) == (False, True)  # the page is drawn again, once
+    hosted.history.points.append(point)
+    assert not _caps_ended(hosted, now + DAY)
     assert web.call("GET", f"{AGENT}/status?at={seq}")[1]["caps"] == before  # as it was then
     assert before[0]["spent"] == 1.0
 
@@ -327,7 +327,7 @@ def test_a_change_of_a_line_keeps_its_other_fields(web: Client, tmp_path: Path, 
     answer(web, [0.5] * 10)
     wanted = {limit: 0.3} if what == "limit" else {what: WANTED[what]}
     shown = change(web, lines=[{"name": "cost", **wanted}], why="a test")["setup"]["lines"]
-    agent = web.app.host.agents["router"].hosted.agent
+    agent = web.app.registry.agents["router"].agent
     assert agent.setup.constraints == (kind._replace(**CHANGES[what]),)
     assert [line_of(Line(**one)) for one in shown] == list(agent.setup.constraints)
     answer(web, [0.5] * 10)
@@ -380,6 +380,6 @@ def test_a_line_that_carries_over_all_again_is_written_as_the_default(web: Clien
     make(web, lines=[{"name": "cost", "at_most": 0.3, "carry_over": "none"}])
     text = json.loads('{"lines": [{"name": "cost", "carry_over": "all"}]}')
     assert web.call("PATCH", AGENT, text, If_Match='"1"')[0] == 200
-    hosted = web.app.host.agents["router"].hosted
-    again = type(hosted).restore(hosted.snapshot(1, 1, 1))
-    assert again.hash() == hosted.hash()
+    hosted = web.app.registry.agents["router"]
+    again = restore(snapshot_of(hosted))
+    assert state_hash(again) == state_hash(hosted)

@@ -27,13 +27,13 @@ def export(
     """Write the journal of an agent: every record as NDJSON, or one line per decision as Parquet."""
     from lewa.serve.archive import export_lines
     from lewa.serve.export import parquet
-    from lewa.serve.served import load
+    from lewa.serve.storage import load
 
     with opened(store, reading=True) as place:
         number = _number(place.agents(), agent)
         if target is not None and target.suffix == ".parquet":
-            hosted, chain, *_ = load(place, number)
-            target.write_bytes(parquet(place.rows(number, until=chain.seq), hosted.actions, hosted.fields))
+            hosted = load(place, number)
+            target.write_bytes(parquet(place.rows(number, until=hosted.seq), hosted.actions, hosted.fields))
         elif target is not None:
             with open(target, "w", encoding="utf-8") as file:
                 file.writelines(export_lines(place, number))

@@ -1,19 +1,37 @@
-"""The calls over HTTP. Bodies are validated by the types of `schema`; a bad entry of a list does not affect the others."""
+"""The calls that make, change and read agents, and the table of all calls."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, TypeVar
+import secrets
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET
 from starlette.responses import Response, StreamingResponse
 
+from lewa.journal.rows import TOLD, Audit
+from lewa.journal.store import Store
 from lewa.serve import export
-from lewa.serve.bodies import Failed
+from lewa.serve.bodies import body_of
+from lewa.serve.calls import (
+    PRIVATE,
+    Call,
+    Json,
+    Route,
+    Values,
+    close,
+    decide,
+    encode,
+    feedback,
+    json_response,
+    observe,
+    pieces,
+)
 from lewa.serve.errors import RequestError
-from lewa.serve.pace import MOST
-from lewa.serve.routes import PRIVATE, Call, Json, Route, check_values, encode, json_response, pieces
+from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.reading import plays_of, view_of
+from lewa.serve.reading import status as status_of
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -22,151 +40,103 @@ from lewa.serve.schema import (
     Close,
     Decided,
     DecidedList,
-    Number,
     Observation,
     ObservedList,
     Play,
     Query,
-    RefusedEntry,
     State,
     Story,
     ToldList,
     WhatIf,
-    in_words,
 )
-
-T = TypeVar("T")
-Values = dict[str, Number | str]
-QUERY = msgspec.json.Decoder(Query)
-VALUES = msgspec.json.Decoder(Values)
-CLOSE = msgspec.json.Decoder(Close)
-OBSERVATION = msgspec.json.Decoder(Observation)
-RAWS = msgspec.json.Decoder(list[Raw])
-
-
-async def entries(call: Call, decoder: "msgspec.json.Decoder[T]") -> list[T | str]:
-    """Return the entries of a list, or the only one; one that does not fit is a sentence in its place."""
-    single, limits, read = call.body.lstrip()[:1] == b"{", call.service.host.limits, list[T | str]()
-    raws: Sequence[Raw | bytes] = [call.body] if single else RAWS.decode(call.body)
-    if len(raws) > limits.entries:
-        raise RequestError(413, f"a list must have at most {limits.entries} entries, got {len(raws)}")
-    for raw in raws:
-        if read and len(read) % MOST == 0:
-            await asyncio.sleep(0)  # other calls are served meanwhile
-        check_values("an entry", bytes(raw), limits.entry_values)
-        try:
-            read.append(decoder.decode(raw))
-        except msgspec.ValidationError as error:
-            read.append(in_words(error))
-    return read
-
+from lewa.serve.storage import load, state_hash
 
 # Agents ------------------------------------------------------------------------------------------------------------------
 
 
+def _view(hosted: HostedAgent, status: int = 200) -> Json:
+    return json_response(view_of(hosted), status, {"ETag": f'"{hosted.version}"'})
+
+
+def _check_counts(counts: list[tuple[str, int, int]]) -> None:
+    for what, count, most in counts:
+        if count > most:
+            raise RequestError(413, f"this service allows at most {most} {what}, got {count}")
+
+
 async def create_agent(call: Call) -> Response:
     """Make an agent."""
-    setup = msgspec.json.decode(call.body, type=AgentSetup)
+    setup, registry = msgspec.json.decode(call.body, type=AgentSetup), call.registry
     call.caller.need("admin", setup.name)
-    served = await call.service.create(setup, call.caller)
-    return json_response(call.service.view(served), 201, {"ETag": f'"{served.hosted.version}"'})
+    registry.check_available()
+    limits = registry.limits
+    _check_counts(
+        [
+            ("agents", sum(agent.retired is None for agent in await registry.known()) + 1, limits.agents),
+            ("actions", len(setup.actions), limits.actions),
+            ("lines", len(setup.lines), limits.lines),
+            ("policies times actions", len(setup.policies) * len(setup.actions), limits.advice),
+            ("open decisions", setup.answers.max_open, limits.open),
+        ]
+    )
+    if setup.seed is None:
+        setup.seed = secrets.randbits(32)
+    return _view(await registry.create(setup, call.caller.id), 201)
 
 
 async def list_agents(call: Call) -> Response:
-    """Return all agents, those of other replicas too."""
-    views = await call.service.views(call.request, call.caller)
-    body = await call.service.looks.run(call.caller, lambda: b'{"agents":[%b]}' % b",".join(map(encode, views)))
-    return Json(body)
+    """Return all agents that the caller may read, those of other replicas too."""
+    app, caller = call.app, call.caller
+    here = [hosted for hosted in call.registry.agents.values() if caller.may("read", hosted.name)]
+    views = await app.looks.run(caller, lambda: {hosted.name: view_of(hosted) for hosted in here})
+    for answer in await app.everywhere.ask(call.request, caller):
+        for view in msgspec.json.decode(answer, type=AgentList).agents:
+            views.setdefault(view.name, view)
+    for hosted in await app.everywhere.rest(views, call.request, caller):
+        views[hosted.name] = view_of(hosted)
+    return Json(await app.looks.run(caller, lambda: encode(AgentList([views[name] for name in sorted(views)]))))
 
 
 async def get_agent(call: Call) -> Response:
     """Return one agent."""
-    served = await call.served()
-    return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
+    return _view(await call.hosted())
 
 
 async def change_agent(call: Call) -> Response:
     """Change one agent."""
-    wanted, served = msgspec.json.decode(call.body, type=AgentChange), await call.served()
-    await call.service.change(served, wanted, call.request.headers.get("if-match"), call.caller)
-    return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
+    wanted, hosted = msgspec.json.decode(call.body, type=AgentChange), await call.hosted()
+    await _change(call, hosted, wanted, call.request.headers.get("if-match"))
+    return _view(hosted)
 
 
 async def retire_agent(call: Call) -> Response:
     """Retire one agent: it makes no more decisions, but open decisions may still be answered."""
-    served = await call.served()
-    if not served.hosted.retired:
-        match = call.request.headers.get("if-match") or str(served.hosted.version)
-        await call.service.change(served, None, match, call.caller)
+    hosted = await call.hosted()
+    if hosted.retired:
+        await call.registry.settled(hosted)
     else:
-        await call.service.host.settled(served)
-    return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
+        await _change(call, hosted, None, call.request.headers.get("if-match") or str(hosted.version))
+        await call.registry.retired(hosted)
+    return _view(hosted)
 
 
-# Decisions ---------------------------------------------------------------------------------------------------------------
-
-
-async def decide(call: Call) -> Decided | DecidedList:
-    """Draw one action, or one for each query of a list."""
-    many = call.body.lstrip()[:1] == b"["
-    if not many:
-        check_values("an entry", call.body, call.service.host.limits.entry_values)
-    queries: list[Query | str] = await entries(call, QUERY) if many else [QUERY.decode(call.body) if call.body else Query()]
-    answers = await call.service.decide(await call.served(), queries)
-    if many:
-        refused = [
-            msgspec.to_builtins(RefusedEntry(answer, n)) if isinstance(answer, str) else answer
-            for n, answer in enumerate(answers)
-        ]
-        return DecidedList(refused)
-    answer = answers[0]
-    if isinstance(answer, str):
-        raise RequestError(400, answer)
-    return answer
-
-
-async def feedback(call: Call) -> ToldList:
-    """Report values of decisions."""
-    served = await call.served()
-    answers: list[Any] = []
-    number = served.hosted.number_of
-    reports: list[Values | str] = await entries(call, VALUES)
-    for n, values in enumerate(reports, 1):
-        if n % MOST == 0:
-            await asyncio.sleep(0)
-        if isinstance(values, str):
-            answers.append((None, 0, values))
-            continue
-        decision = values.pop("decision", None)
-        result = values.pop("result") if isinstance(values.get("result"), str) else None
-        if not isinstance(decision, str):
-            answers.append((None, 0, "an entry must have its decision as a text, from decide"))
-        elif result not in (None, "failed"):
-            answers.append((decision, 0, f'the result of a decision must be "failed" if it has one, got "{result:.50}"'))
-        elif str in map(type, values.values()):
-            word = next(name for name, value in values.items() if isinstance(value, str))
-            answers.append((decision, 0, f"the {word} of a decision must be a number, got a text"))
-        else:
-            taken = values if result is None else Failed(values)  # type: ignore[arg-type]  # they are numbers
-            answers.append((decision, number(decision), taken))
-    return ToldList(await call.service.feedback(served, answers))
-
-
-async def close(call: Call) -> ToldList:
-    """Close decisions without further answers."""
-    served = await call.served()
-    entries_read = await entries(call, CLOSE)
-    answers = [
-        (None, 0, entry) if isinstance(entry, str) else (entry.decision, served.hosted.number_of(entry.decision), None)
-        for entry in entries_read
-    ]
-    return ToldList(await call.service.close(served, answers))
-
-
-async def observe(call: Call) -> ObservedList:
-    """Record decisions made elsewhere."""
-    entries_read = await entries(call, OBSERVATION)
-    return ObservedList(await call.service.observe(await call.served(), entries_read))
+async def _change(call: Call, hosted: HostedAgent, wanted: AgentChange | None, match: str | None) -> None:
+    """Change an agent, or retire it if nothing is wanted of it, if it still is the version that the caller saw."""
+    registry, who = call.registry, call.caller.id
+    await registry.turn(hosted)  # from here to the change nothing is awaited
+    if match is None:
+        raise RequestError(428, f'a change needs the header If-Match with the current version, If-Match: "{hosted.version}"')
+    if match.strip().removeprefix("W/").strip('"') != str(hosted.version):
+        raise RequestError(
+            412, f"a change must name the current version: {hosted.name} has version {hosted.version}, got {match}"
+        )
+    before = encode(hosted.setup).decode()
+    added = wanted.add if wanted is not None and wanted.add is not UNSET else []
+    _check_counts([("actions", len(hosted.actions) + len(added), registry.limits.actions)])
+    work = partial(hosted.retire, who) if wanted is None else partial(hosted.change, wanted, who)
+    entry = await registry.change(hosted, work)
+    audit = Audit(hosted.at, who, "change", hosted.name, before, entry.body)
+    await registry.writer.call(lambda store: store.put_audit(audit))
 
 
 # Reading -----------------------------------------------------------------------------------------------------------------
@@ -182,28 +152,58 @@ def _whole(call: Call, name: str, default: int | None) -> int | None:
 
 
 async def status(call: Call) -> dict[str, object]:
-    """Return the status of an agent, now or after a record."""
-    return await call.service.status(await call.served(), _whole(call, "at", None), call.caller)
+    """Return the status of an agent now, or as it was after a record of the journal."""
+    hosted, at, registry = await call.hosted(), _whole(call, "at", None), call.registry
+    if at is None:
+        return await call.app.looks.run(call.caller, status_of, hosted, registry.now())
+    if not 1 <= at <= hosted.seq:
+        raise RequestError(404, f"{hosted.name} has records 1 to {hosted.seq}, got {at}")
+    await registry.writer.barrier()
+    return await call.heavy(_status_at, registry.store, hosted.number, at)
+
+
+def _status_at(store: Store, number: int, at: int) -> dict[str, Any]:
+    hosted = load(store, number, at)
+    return status_of(hosted, hosted.at)
 
 
 async def play(call: Call) -> Play:
     """Return the current propensities; nothing is drawn."""
-    hosted = (await call.served()).hosted
-    plays, version, decisions = hosted.plays(), hosted.version, hosted.decisions
+    hosted = await call.hosted()
+    plays, version, decisions = plays_of(hosted), hosted.version, hosted.decisions
     return Play(*await call.heavy(plays), version, decisions)
 
 
 async def state(call: Call) -> State:
     """Return the hash of the whole state, once its records are on disk: a replay of the journal has the same."""
-    served = await call.served()
-    seq, copy = served.seq, served.hosted.copy()
-    await call.service.host.settled(served)
-    return State(seq, await call.heavy(copy.hash))
+    hosted = await call.hosted()
+    copy = hosted.copy()
+    await call.registry.settled(hosted)
+    return State(copy.seq, await call.heavy(state_hash, copy))
 
 
 async def story(call: Call) -> Story:
-    """Return everything about one decision."""
-    return await call.service.story(await call.served(), str(call.request.path_params["id"]))
+    """Return everything that the journal has about one decision, by its id, or by what comes after the agent's name."""
+    hosted, decision, registry = await call.hosted(), str(call.request.path_params["id"]), call.registry
+    number = hosted.number_of(decision if ":" in decision else f"{hosted.name}:{decision}")
+    if not number and re.fullmatch(r"[0-9]{1,15}", decision):  # a number stands for the decision that has it here
+        number = int(decision)
+    rows = await registry.read(registry.store.rows_of, hosted.number, [number]) if number else []
+    made = next((row for row in rows if row.kind == "decision"), None)
+    if made is None:
+        raise RequestError(
+            404, f"{hosted.name} has no decision {decision:.100}; a restored backup lacks those made after it"
+        )
+    values: dict[str, Any] = {}
+    for row in rows:
+        if row.kind in TOLD:
+            values.update(msgspec.json.decode(row.body))
+    ends = {"fail": "failed", "close": "closed"}
+    ended = next((ends[row.kind] for row in rows if row.kind in ends), "answered")
+    answer = hosted.answer(number, made.at, body_of(made))
+    records = [export.plain(row, hosted.actions) for row in rows]
+    now = "open" if number in hosted.reports.open else ended
+    return Story(answer.decision, now, answer.action, answer.probability, values, records)
 
 
 async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -216,30 +216,30 @@ async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
 
 async def journal(call: Call) -> Response:
     """Return the journal: NDJSON, or Parquet."""
-    served, host = await call.served(), call.service.host
+    hosted, reads, store = await call.hosted(), call.app.reads, call.registry.store
     after, limit = _whole(call, "after", 0) or 0, _whole(call, "limit", None)
-    actions, last = served.hosted.actions, served.seq  # others may be added while the rows are read
-    await host.settled(served)
+    actions, last = hosted.actions, hosted.seq  # others may be added while the rows are read
+    await call.registry.settled(hosted)
     form = call.request.query_params.get("format", "ndjson")
     if form == "ndjson":
-        pages = export.Pages(host.store, served.number, actions, last).stream(call.service.reads, call.caller, after, limit)
+        pages = export.Pages(store, hosted.number, actions, last).stream(reads, call.caller, after, limit)
         first = await anext(pages, b"")  # it may be refused
         return StreamingResponse(_chain(first, pages), media_type="application/x-ndjson", headers=PRIVATE)
     if form == "parquet":
-        rows = host.store.rows(served.number, after, limit, last)
-        content = await call.heavy(export.parquet, rows, actions, served.hosted.fields)
-        return Json(content, kind=b"application/vnd.apache.parquet", sent=call.service.reads.hold(call.caller))
+        rows = store.rows(hosted.number, after, limit, last)
+        content = await call.heavy(export.parquet, rows, actions, hosted.fields)
+        return Json(content, kind=b"application/vnd.apache.parquet", sent=reads.hold(call.caller))
     raise RequestError(400, f"the format of a journal must be ndjson or parquet, got {form!r}")
 
 
 async def what_if(call: Call) -> dict[str, object]:
     """Return the estimated rewards at other limits, by the journal."""
     wanted = msgspec.json.decode(call.body, type=WhatIf) if call.body else WhatIf()
-    served, host = await call.served(), call.service.host
-    actions, last = served.hosted.actions, served.seq
-    await host.settled(served)
-    rows = host.store.rows(served.number, until=last)
-    return await call.heavy(export.what_if, rows, actions, served.hosted, wanted)
+    hosted = await call.hosted()
+    actions, last = hosted.actions, hosted.seq
+    await call.registry.settled(hosted)
+    rows = call.registry.store.rows(hosted.number, until=last)
+    return await call.heavy(export.what_if, rows, actions, hosted, wanted)
 
 
 def _query(name: str, about: str, kind: str = "integer") -> dict[str, object]:

@@ -24,16 +24,17 @@ from lewa.journal.store import DamageError, StoreError
 from lewa.serve import pages
 from lewa.serve.api import ROUTES
 from lewa.serve.auth import Caller
+from lewa.serve.calls import PRIVATE, Call, Json, Route, check_values, json_response
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.events import Events, stream
+from lewa.serve.everywhere import Everywhere
 from lewa.serve.forward import FORWARDED, Forwarder
-from lewa.serve.host import ElsewhereError, Host
 from lewa.serve.log import Sparing, log
-from lewa.serve.metrics import Agents, Exposition, Statuses
+from lewa.serve.metrics import AgentMetrics, Exposition, Statuses
 from lewa.serve.openapi import description
-from lewa.serve.routes import PRIVATE, Call, Json, Route, check_values, json_response
+from lewa.serve.reads import Reads
+from lewa.serve.registry import ElsewhereError, Registry
 from lewa.serve.schema import in_words
-from lewa.serve.service import Service
 from lewa.serve.sessions import Sessions, is_own, token_of
 
 CALLS = "/v1/agents/{name}/"
@@ -48,14 +49,17 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class App:
     """The service behind HTTP."""
 
-    def __init__(self, host: Host, metrics_key: bool = False) -> None:
-        self.host, self.forwarder, self.statuses = host, Forwarder(host.limits.forwards_per_key), Statuses()
-        self.sessions = Sessions(host.keys, b"" if host.store.shared else secrets.token_bytes(32))
-        self.service = Service(host, self.forwarder)
-        self.events = Events(host, self.statuses, self.forwarder, self.sessions)
+    def __init__(self, registry: Registry, metrics_key: bool = False) -> None:
+        self.registry, self.forwarder, self.statuses = registry, Forwarder(registry.limits.forwards_per_key), Statuses()
+        self.sessions = Sessions(registry.keys, b"" if registry.store.shared else secrets.token_bytes(32))
+        limits = registry.limits
+        self.reads = Reads("heavy reads", limits.reads_per_key, limits.reads)
+        self.looks = Reads("reads of the present state", limits.looks_per_key, limits.looks)
+        self.everywhere = Everywhere(registry, self.forwarder, self.reads)
+        self.events = Events(registry, self.statuses, self.forwarder, self.sessions)
         self.description = msgspec.json.encode(description(ROUTES))
-        host.meters.registry.register(Agents(host, self.statuses))
-        self._metrics, self._metrics_key = Exposition(host.meters.registry), metrics_key
+        registry.meters.registry.register(AgentMetrics(registry, self.statuses))
+        self._metrics, self._metrics_key = Exposition(registry.meters.registry), metrics_key
         self.failure = ""  # why it did not start
 
     def build(self) -> ASGIApp:
@@ -100,11 +104,11 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         try:
-            if self.host.store.shared:
+            if self.registry.store.shared:
                 await asyncio.to_thread(self.forwarder.prepare)
             async with anyio.create_task_group():
                 pass  # streams need one: the first imports a library, for which callers would wait
-            await self.host.start()
+            await self.registry.start()
         except Exception as error:
             self.failure = str(error)
             log("not started", why=self.failure)
@@ -115,8 +119,9 @@ class App:
         gc.set_threshold(20_000, 20, 50)
         yield
         self.events.stop()
-        self.service.stop()
-        await self.host.stop()
+        self.reads.stop()
+        self.looks.stop()
+        await self.registry.stop()
         await self.forwarder.close()
 
     # Requests ------------------------------------------------------------------------------------------------------------
@@ -126,7 +131,7 @@ class App:
         word, _, token = _headers(request).get(b"authorization", b"").decode("latin-1").partition(" ")
         caller = None
         if word.lower() == "bearer":
-            caller = self.host.keys.find(token.strip())
+            caller = self.registry.keys.find(token.strip())
         elif cookie or (is_own(request) and request.headers.get("x-lewa-page") == "1"):
             caller = self.sessions.find(token_of(request))
         if caller is None:
@@ -135,7 +140,7 @@ class App:
 
     async def read(self, request: Request, most: int | None = None) -> bytes:
         """Return the body, if it is not too large."""
-        most = self.host.limits.body if most is None else most
+        most = self.registry.limits.body if most is None else most
         length = _headers(request).get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > most):
             raise RequestError(413, f"a body must have at most {most} bytes, got {length.decode():.40}")
@@ -153,7 +158,7 @@ class App:
 
     def endpoint(self, route: Route) -> Endpoint:
         """Return the function that serves a route."""
-        host, label = self.host, f"{route.method} {route.path}"
+        registry, label = self.registry, f"{route.method} {route.path}"
 
         async def serve(request: Request) -> Response:
             started = time.perf_counter()
@@ -162,11 +167,11 @@ class App:
                 caller.need(route.scope, request.path_params.get("name"))
                 caller.take()
                 body = await self.read(request)
-                check_values("a body", body, host.limits.values)
-                if route.writes and host.writer.lag() > host.limits.lag:
-                    host.meters.shed.inc()
+                check_values("a body", body, registry.limits.values)
+                if route.writes and registry.writer.lag() > registry.limits.lag:
+                    registry.meters.shed.inc()
                     raise UnavailableError("commits are more than a second behind; send the request again")
-                call = Call(self.service, request, caller, body, MARK in _headers(request))
+                call = Call(self, request, caller, body, MARK in _headers(request))
                 try:
                     result = await route.handler(call)
                     response = result if isinstance(result, Response) else json_response(result, route.status)
@@ -174,9 +179,9 @@ class App:
                     response = await self.forwarder.send(elsewhere.address, request, caller, body)
             except Exception as error:
                 if isinstance(error, DamageError) and "name" in request.path_params:
-                    host.found_damage(request.path_params["name"], error)
+                    registry.found_damage(request.path_params["name"], error)
                 response = refusal(error, request)
-            host.meters.request(label, response.status_code, time.perf_counter() - started)
+            registry.meters.request(label, response.status_code, time.perf_counter() - started)
             return response
 
         return serve
@@ -189,10 +194,10 @@ class App:
 
     async def ready(self, request: Request) -> Response:
         """Answer whether the service serves: the store was read, checked and takes commits in time."""
-        host = self.host
-        if not host.available or host.writer.lag() > host.limits.lag:
+        registry = self.registry
+        if not registry.available or registry.writer.lag() > registry.limits.lag:
             return PlainTextResponse("not ready\n", 503, {"Retry-After": "1"})
-        troubles = host.troubles()
+        troubles = registry.troubles()
         return PlainTextResponse(f"ready\n{troubles}\n" if troubles else "ready\n")
 
     async def metrics(self, request: Request) -> Response:

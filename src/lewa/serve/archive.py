@@ -10,8 +10,8 @@ from lewa.journal.rows import KINDS, AgentRow, Audit, Chain, KeyRow, Row, Snapsh
 from lewa.journal.store import DamageError, Store
 from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.export import plain
-from lewa.serve.fold import COMPILED
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import COMPILED, HostedAgent
+from lewa.serve.storage import restore, state_hash
 
 
 class Verdict(NamedTuple):
@@ -45,14 +45,14 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
     hosted = replay.hosted
     if hosted is None:
         return Verdict(agent.name, 0, 0, 0, "", problem or "there are no records")
-    return Verdict(agent.name, replay.chain.seq, hosted.decisions, replay.compared, hosted.hash(), problem)
+    return Verdict(agent.name, replay.chain.seq, hosted.decisions, replay.compared, state_hash(hosted), problem)
 
 
 class Replay:
     """A journal, read record by record."""
 
     def __init__(self) -> None:
-        self.hosted: Hosted | None = None
+        self.hosted: HostedAgent | None = None
         self.chain, self.compared = Chain(), 0
         self._ways: set[bool | None] = set()  # in which the records were computed
 
@@ -64,17 +64,18 @@ class Replay:
             return str(error)
         try:
             if self.hosted is None:
-                self.hosted = Hosted.begin(row)
+                self.hosted = HostedAgent.begin(row)
             else:
                 self.hosted.apply(row)
         except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
             return f"record {row.seq} does not fit: {error}"
         hosted = self.hosted
-        self._ways.add(hosted.compiled)
-        if hosted.source is not None and hosted.source != hosted.source_here:
+        self._ways.add(hosted.way.compiled)
+        source, source_here = hosted.way.source, hosted.way_here.source
+        if source is not None and source != source_here:
             return (
-                f"the records from {row.seq} on were computed by version {hosted.source} of the source of {hosted.learner}, "
-                f"this process has {hosted.source_here}, and so they do not replay to the bit"
+                f"the records from {row.seq} on were computed by version {source} of the source of {hosted.learner}, "
+                f"this process has {source_here}, and so they do not replay to the bit"
             )
         if row.seq in expected:
             self.compared += 1
@@ -84,11 +85,11 @@ class Replay:
         return None
 
 
-def _same_state(hosted: Hosted, snapshot: Snapshot) -> bool:
+def _same_state(hosted: HostedAgent, snapshot: Snapshot) -> bool:
     """Whether a snapshot has this state, to the bit; another version of lewa may have written the same state otherwise."""
-    state = hosted.hash()
+    state = state_hash(hosted)
     try:
-        return snapshot.state == state or Hosted.restore(snapshot).hash() == state
+        return snapshot.state == state or state_hash(restore(snapshot)) == state
     except (ValueError, KeyError, OSError):
         return False
 
@@ -116,14 +117,14 @@ def export_lines(store: Store, number: int) -> Iterator[str]:
 def import_lines(store: Store, lines: Iterable[str]) -> tuple[str, int]:
     """Put a journal into a store as a new agent, if it replays; return its name and how many records it has."""
     rows: list[Row] = []
-    hosted: Hosted | None = None
+    hosted: HostedAgent | None = None
     for n, line in enumerate(lines, 1):
         try:
             row = _row(json.loads(line), hosted.actions if hosted is not None else [])
             if row.seq != n:
                 raise ValueError(f"record {n} has the number {row.seq}")
             if hosted is None:
-                hosted = Hosted.begin(row)
+                hosted = HostedAgent.begin(row)
             else:
                 hosted.apply(row)
         except (ValueError, KeyError, TypeError, AttributeError, msgspec.MsgspecError) as error:
@@ -131,7 +132,7 @@ def import_lines(store: Store, lines: Iterable[str]) -> tuple[str, int]:
         rows.append(row)
     if hosted is None:
         raise ValueError("there are no records in this file")
-    name = hosted.setup.name
+    name = hosted.name
     audit = Audit(rows[-1].at, "command line", "import", name, None, str(len(rows)))
     if store.create(name, with_checksums(rows), audit, _keys(rows)) is None:
         raise ValueError(f"this store already has an agent {name}")

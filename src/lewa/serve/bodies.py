@@ -1,7 +1,7 @@
 """The bodies of journal rows, and the conversion of values between JSON and the agent."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -11,10 +11,11 @@ from lewa.agent.breaker import USUAL, Breaker
 from lewa.agent.records import Value
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.journal.rows import Row
-from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, Line, Number, Observation
+from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, Line, Number, Observation, Query
 
 DEPTH = 20  # of a context
 NEVER = 2**52  # decisions
+SHOWN = 20  # actions that a sentence names
 COLUMNS = ("decision", "tag", "at", "action", "propensity", "by", "key")  # of an export, before those of reward and lines
 
 
@@ -44,27 +45,22 @@ def body_of(row: Row) -> DecisionBody:
     return _bodies.decode(row.body)
 
 
-class Failed(dict[str, Number]):
-    """The values that were told of a decision whose action failed."""
+class Way(NamedTuple):
+    """How records are computed, if the journal says so."""
 
+    compiled: bool | None = None
+    source: str | None = None  # the version of the learner's source, if it is the user's
+    rules: int = 0  # the version of the rules for caps
 
-class Open:
-    """A decision that waits for answers. `at` is what the journal says, `since` is by the clock of this process.
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the way that plain data names."""
+        return cls(plain.get("compiled"), plain.get("source"), plain.get("rules", 0))
 
-    Its values never change, so a copy of the dictionary of open decisions is a copy of the decisions.
-    """
-
-    __slots__ = ("action", "at", "reserve", "since", "values")
-
-    def __init__(self, at: int, action: int, values: dict[str, Number], reserve: dict[str, float] | None = None) -> None:
-        self.at = self.since = at
-        self.action, self.values, self.reserve = action, values, reserve
-
-    def with_values(self, fresh: Mapping[str, Number]) -> "Open":
-        """Return the same decision with further values."""
-        twin = Open(self.at, self.action, {**self.values, **fresh}, self.reserve)
-        twin.since = self.since
-        return twin
+    def plain(self) -> dict[str, object]:
+        """Return what there is of it as plain data for JSON."""
+        there = {"compiled": self.compiled, "source": self.source, "rules": self.rules or None}
+        return {name: value for name, value in there.items() if value is not None}
 
 
 def breaker_of(setup: BreakerSetup | UnsetType | None) -> Breaker | None:
@@ -128,13 +124,40 @@ def check_answers(answers: Answers) -> None:
         raise ValueError('answers.learn "at close" needs answers.close_after, the time after which a decision is learned')
 
 
-def check_reserve(reserve: dict[str, float], agent: Agent) -> None:
-    """Refuse what cannot be reserved."""
+def check_action(label: str, agent: Agent) -> None:
+    """Refuse an action that there is not."""
+    if label not in agent.setup.actions:
+        raise ValueError(f"there is no action {label!r}: there are {', '.join(map(str, agent.setup.actions[:SHOWN]))}")
+
+
+def check_query(query: Query, agent: Agent) -> None:
+    """Refuse a query for what there is not, or that cannot be written down."""
+    if query.available is not None:
+        for label in set(query.available).difference(agent.setup.actions):
+            check_action(str(label), agent)
+        if not query.available:
+            raise ValueError("available must name at least one action, got none")
+    if query.context is not None:
+        check_depth(query.context)
     fields, bounds = agent.setup.fields, value_bounds(agent.setup)
-    for name, value in reserve.items():
+    for name, value in (query.reserve or {}).items():
         if name not in fields[1:] or not 0 <= value < float("inf"):
             raise ValueError(f"reserve must map {', '.join(fields[1:])} to numbers of at least 0, got {name}={value}")
         check_bounds(f"the reserve of {name}", float(value), bounds[fields.index(name)])
+    if query.if_unused is not None and agent.setup.unanswered is not None:
+        raise ValueError('if_unused "forget" needs an agent with answers.unanswered "expire"')
+
+
+def check_value(name: str, value: Number, agent: Agent, observes_all: bool) -> None:
+    """Refuse a value that does not fit the agent."""
+    setup = agent.setup
+    if name not in setup.fields:
+        raise ValueError(f"an answer must have values of {', '.join(setup.fields)}, got {name!r}")
+    wanted = len(setup.actions) if observes_all else None
+    if (len(value) if isinstance(value, list | tuple) else None) != wanted:
+        raise ValueError(f"{name} must be {'one number' if wanted is None else f'{wanted} numbers, one per action'}")
+    for number in value if isinstance(value, list | tuple) else (value,):
+        check_bounds(name, float(number), value_bounds(setup)[setup.fields.index(name)])
 
 
 def play_elsewhere(seen: Observation, actions: Sequence[str], reader: str | None) -> tuple[float, ...]:
@@ -161,11 +184,6 @@ def check_depth(context: object, depth: int = 0) -> None:
         raise ValueError(f"a context must be nested at most {DEPTH} levels deep")
     for part in context.values() if isinstance(context, dict) else context if isinstance(context, list) else ():
         check_depth(part, depth + 1)
-
-
-def plain_value(value: Number) -> Number:
-    """Return numbers as floats, so that 1 and 1.0 are the same value."""
-    return [float(x) for x in value] if isinstance(value, list | tuple) else float(value)
 
 
 def record_value(value: Number) -> Value:

@@ -8,6 +8,7 @@ computed from the records of the journal.
 and a reserve counted as they were told: one of either could set a cap aside.
 """
 
+from collections.abc import Mapping, Sequence
 from copy import copy
 from math import inf
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from lewa.agent import Agent, Constraint
 from lewa.serve.schema import Cap
 
+Reserve = dict[str, float] | None  # what a query says that its decision may cost
 RULES = 1
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400}
 MONDAY = 3 * 86_400  # 1970 began on a Thursday
@@ -37,11 +39,11 @@ class Spending:
         shift = MONDAY if self.cap.per == "week" else 0
         return float((period + 1) * SECONDS[self.cap.per] - shift)
 
-    def worst(self, agent: Agent, action: int, reserve: dict[str, float] | None, rules: int = RULES) -> float:
+    def worst(self, agent: Agent, action: int, reserve: Reserve, rules: int = RULES) -> float:
         """Return the cost at which a decision counts before its bill is reported."""
         return self._counted(self.cap.worst.get(str(agent.setup.actions[action]), self._line(agent).high), reserve, rules)
 
-    def _counted(self, worst: float, reserve: dict[str, float] | None, rules: int = RULES) -> float:
+    def _counted(self, worst: float, reserve: Reserve, rules: int = RULES) -> float:
         """Return what counts of an action that costs this at worst."""
         if reserve is None or self.cap.line not in reserve:
             return worst
@@ -56,7 +58,7 @@ class Spending:
         used = self.spent + self.reserved if self.period_of(at) <= self.period else 0.0
         return used + worst <= self.cap.total * (1 + 1e-12)
 
-    def fitting(self, agent: Agent, actions: list[int], reserve: dict[str, float] | None, at: int) -> list[int]:
+    def fitting(self, agent: Agent, actions: list[int], reserve: Reserve, at: int) -> list[int]:
         """Return the actions of these that still fit, each at its largest cost."""
         usual = self.fits(self._counted(self._line(agent).high, reserve), at)
         named = {label: self.fits(self._counted(worst, reserve), at) for label, worst in self.cap.worst.items()}
@@ -128,7 +130,7 @@ class Spending:
         self.waiting = {number: (action, worst) for number, action, worst in waiting}
 
 
-def check_caps(caps: list[Cap], agent: Agent) -> None:
+def check_caps(caps: Sequence[Cap], agent: Agent) -> None:
     """Raise an error for caps that cannot be met."""
     senses = {line.name: line.sense for line in agent.setup.constraints}
     for cap in caps:
@@ -142,9 +144,63 @@ def check_caps(caps: list[Cap], agent: Agent) -> None:
         raise ValueError("a cap needs safety.fallback, the action that is taken when the cap is spent")
 
 
-def within(spendings: list[Spending], agent: Agent, wanted: tuple[list[int], dict[str, float] | None], at: int) -> list[int]:
-    """Return the actions of those asked for that fit every cap."""
-    actions, reserve = wanted
-    for spending in spendings:
-        actions = spending.fitting(agent, actions, reserve, at)
-    return actions
+class Caps:
+    """The caps of an agent, in the order of its set-up."""
+
+    def __init__(self, caps: Sequence[Cap]) -> None:
+        self.spendings = [Spending(cap) for cap in caps]
+
+    def replaced(self, caps: Sequence[Cap]) -> "Caps":
+        """Return other caps; what was spent in this period on the line and period of a cap stays spent."""
+        twin, before = Caps(caps), {(spending.cap.line, spending.cap.per): spending.plain() for spending in self.spendings}
+        for spending in twin.spendings:
+            if (spending.cap.line, spending.cap.per) in before:
+                spending.restore(before[spending.cap.line, spending.cap.per])
+        return twin
+
+    def affordable(self, agent: Agent, there: list[int], reserve: Reserve, at: int) -> tuple[list[int] | None, str]:
+        """Return the actions of these that fit every cap, None if all do, and who decides."""
+        fallback, fitting = agent.exposure.fallback, there
+        for spending in self.spendings:
+            fitting = spending.fitting(agent, fitting, reserve, at)
+        if fitting == there:
+            return None, "learner"
+        if fitting:
+            return fitting, "learner"
+        if fallback is None or fallback not in there:
+            raise ValueError("a cap is spent, and the fallback is not among the available actions")
+        return [fallback], "cap"
+
+    def decided(self, agent: Agent, number: int, action: int, reserve: Reserve, at: int, rules: int) -> None:
+        """Count a decision at its largest cost."""
+        for spending in self.spendings:
+            spending.decided(number, action, at, spending.worst(agent, action, reserve, rules))
+
+    def billed(
+        self, agent: Agent, number: int, values: Mapping[str, object], unbilled: Mapping[str, float], rules: int
+    ) -> None:
+        """Count bills. Of a call that failed, `unbilled` has the values that are assumed until a bill comes."""
+        for spending in self.spendings:
+            name = spending.cap.line
+            if name in values:
+                final = values[name] != unbilled.get(name)
+                spending.settle(number, values[name], spending.least(agent, rules), final)
+
+    def summary(self, now: int | None) -> list[dict[str, object]]:
+        """Return the values of the caps at a time; without one, at that of the last decision."""
+        return [spending.summary(now) for spending in self.spendings]
+
+    def copy(self) -> "Caps":
+        """Return a copy."""
+        twin = Caps([])
+        twin.spendings = [spending.copy() for spending in self.spendings]
+        return twin
+
+    def plain(self) -> list[list[object]]:
+        """Return what was spent as plain data for JSON."""
+        return [spending.plain() for spending in self.spendings]
+
+    def restore(self, plain: Sequence[list[Any]]) -> None:
+        """Restore what `plain` wrote."""
+        for spending, spent in zip(self.spendings, plain, strict=True):
+            spending.restore(spent)

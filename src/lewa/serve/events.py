@@ -12,12 +12,13 @@ from starlette.responses import StreamingResponse
 from lewa.serve.auth import REFRESH, Caller
 from lewa.serve.errors import RequestError
 from lewa.serve.forward import FORWARDED, Forwarder
-from lewa.serve.history import Mark, Point, point_of
-from lewa.serve.host import Host
+from lewa.serve.history import Mark, Point
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
+from lewa.serve.reading import point_of
+from lewa.serve.registry import Registry
 from lewa.serve.relay import Relay, send
-from lewa.serve.served import Served
 from lewa.serve.sessions import Sessions
 
 EVERY = 1.0  # seconds
@@ -38,8 +39,8 @@ Queue = asyncio.Queue[Event | None]  # events, or the end
 class Events:
     """The history of each agent in this process, and who listens to it."""
 
-    def __init__(self, host: Host, statuses: Statuses, forwarder: Forwarder, sessions: Sessions) -> None:
-        self._host, self._statuses, self._forwarder, self._sessions = host, statuses, forwarder, sessions
+    def __init__(self, registry: Registry, statuses: Statuses, forwarder: Forwarder, sessions: Sessions) -> None:
+        self._registry, self._statuses, self._forwarder, self._sessions = registry, statuses, forwarder, sessions
         self._listeners: set[Queue] = set()
         self._counts: Counter[tuple[bool, str]] = Counter()  # streams, by whether a replica listens, and by key
         self._relays: dict[str, Relay] = {}  # of the keys that listen here
@@ -64,28 +65,28 @@ class Events:
         while True:
             await asyncio.sleep(EVERY)
             turn += 1
-            for served in list(self._host.agents.values()):
-                epoch, seq, step = self._drawn.get(served.name, (-1, -1, 1))
-                if epoch != served.epoch:  # it came back from another replica: who listens may have missed it
+            for hosted in list(self._registry.agents.values()):
+                epoch, seq, step = self._drawn.get(hosted.name, (-1, -1, 1))
+                if epoch != hosted.epoch:  # it came back from another replica: who listens may have missed it
                     seq, step = -1, 1
-                if (served.seq == seq and not _caps_ended(served, self._host.now())) or turn % step:
+                if (hosted.seq == seq and not _caps_ended(hosted, self._registry.now())) or turn % step:
                     continue
                 try:
-                    point = await asyncio.to_thread(self.point, served)
+                    point = await asyncio.to_thread(self.point, hosted)
                 except Exception as error:
-                    log("no status", agent=served.name, why=str(error))
+                    log("no status", agent=hosted.name, why=str(error))
                     continue
-                seen = self._statuses.seq_of(served.name)  # it may be a second old: then the next turn draws the rest
-                self._drawn[served.name] = (served.epoch, seen, step)
-                history = served.hosted.history
+                seen = self._statuses.seq_of(hosted.name)  # it may be a second old: then the next turn draws the rest
+                self._drawn[hosted.name] = (hosted.epoch, seen, step)
+                history = hosted.history
                 if history.add(point):
-                    self._drawn[served.name] = (served.epoch, seen, 2 * step)
-                send({"agent": served.name, "point": point, "marks": history.marks}, self._listeners)
+                    self._drawn[hosted.name] = (hosted.epoch, seen, 2 * step)
+                send({"agent": hosted.name, "point": point, "marks": history.marks}, self._listeners)
 
-    def point(self, served: Served) -> Point:
+    def point(self, hosted: HostedAgent) -> Point:
         """Return the status of an agent, as the page draws it."""
-        now = self._host.now()
-        return point_of(served.hosted, {**self._statuses.of(served), "caps": served.hosted.caps_at(now)}, now)
+        now = self._registry.now()
+        return point_of(hosted, {**self._statuses.of(hosted), "caps": hosted.caps.summary(now)}, now)
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
         """Yield the history of the agents that a key may read, then each new point."""
@@ -94,13 +95,13 @@ class Events:
         self._listeners.add(queue)
         self._counts[kind] += 1
         try:
-            known = [_history_of(served) for served in self._host.agents.values()]
-            if self._host.store.shared and not kind[0]:
-                known += [event for event in self._join(caller, queue) if event["agent"] not in self._host.agents]
+            known = [_history_of(hosted) for hosted in self._registry.agents.values()]
+            if self._registry.store.shared and not kind[0]:
+                known += [event for event in self._join(caller, queue) if event["agent"] not in self._registry.agents]
             for event in known:
                 if caller.may("read", event["agent"]) and only in (None, event["agent"]):
                     yield _frame(event)
-            while self._host.keys.in_force(caller):
+            while self._registry.keys.in_force(caller):
                 try:
                     new = await asyncio.wait_for(queue.get(), REFRESH)
                 except TimeoutError:
@@ -116,13 +117,13 @@ class Events:
             self._leave(caller, queue)
 
     def _is_replica(self, request: Request) -> bool:
-        return self._host.store.shared and FORWARDED in request.headers
+        return self._registry.store.shared and FORWARDED in request.headers
 
     def _join(self, caller: Caller, queue: Queue) -> list[Event]:
         """Listen to the other replicas too; return what is known of their agents."""
         relay = self._relays.get(caller.id)
         if relay is None:
-            relay = self._relays[caller.id] = Relay(caller, self._host, self._forwarder, self._sessions)
+            relay = self._relays[caller.id] = Relay(caller, self._registry, self._forwarder, self._sessions)
         relay.listeners.add(queue)
         return list(relay.known.values())
 
@@ -140,7 +141,7 @@ class Events:
 
     def check_room(self, request: Request, caller: Caller) -> None:
         """Refuse one stream too many, of a key or in all. Replicas need one for each key: these are limited by key only."""
-        limits, replica = self._host.limits, self._is_replica(request)
+        limits, replica = self._registry.limits, self._is_replica(request)
         if self._counts[replica, caller.id] >= limits.listeners_per_key:
             raise RequestError(429, f"at most {limits.listeners_per_key} streams of a key may be open at a time", 10)
         if not replica and sum(n for (other, _), n in self._counts.items() if not other) >= limits.listeners:
@@ -155,18 +156,18 @@ def stream(events: Events, request: Request, caller: Caller) -> StreamingRespons
     return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)
 
 
-def _caps_ended(served: Served, now: int) -> bool:
+def _caps_ended(hosted: HostedAgent, now: int) -> bool:
     """Whether the newest point shows what was spent in a period that has ended."""
-    points = served.hosted.history.points
+    points = hosted.history.points
     return bool(points) and any(
         cap["until"] is not None and cap["until"] <= now / 1e6 and (cap["spent"] or cap["reserved"])
         for cap in points[-1]["caps"]
     )
 
 
-def _history_of(served: Served) -> Event:
-    history = served.hosted.history
-    return {"agent": served.name, "history": list(history.points), "marks": history.marks}
+def _history_of(hosted: HostedAgent) -> Event:
+    history = hosted.history
+    return {"agent": hosted.name, "history": list(history.points), "marks": history.marks}
 
 
 def _frame(event: Event) -> bytes:

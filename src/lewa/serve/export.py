@@ -13,7 +13,7 @@ from lewa.journal.store import Store
 from lewa.serve.auth import Caller
 from lewa.serve.bodies import COLUMNS, DecisionBody, body_of
 from lewa.serve.errors import RequestError
-from lewa.serve.hosted import Hosted
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.reads import Reads
 from lewa.serve.schema import Line, WhatIf
 from lewa.version import install
@@ -124,7 +124,7 @@ def parquet(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) 
     return target.getvalue()
 
 
-def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted: WhatIf) -> dict[str, object]:
+def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: HostedAgent, wanted: WhatIf) -> dict[str, object]:
     """Return the frontier of the journal: at each line the best mixture by what was told, and its value off-policy."""
     columns, names = table(rows, actions, hosted.fields), field_columns(hosted.fields)
     whole = [

@@ -5,15 +5,11 @@ It is kept with each snapshot; what came after that, the records of the journal 
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
-
-if TYPE_CHECKING:
-    from lewa.serve.hosted import Hosted
+from typing import Any, TypedDict
 
 POINTS = 600  # in memory; then every second one goes
 STORED = 200  # with a snapshot
 MARKS = 50  # changes that the page shows
-LINE = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
 
 
 class Mark(TypedDict):
@@ -101,35 +97,3 @@ class History:
 def _words(change: Mapping[str, object]) -> str:
     what, name, value = change["what"], change["name"], change["value"]
     return " ".join(str(part) for part in (what, name, value) if part not in (None, {}))
-
-
-def point_of(hosted: "Hosted", status: Mapping[str, Any], at: int) -> Point:
-    """Return the status of an agent, as the page draws it."""
-    return {
-        "at": at / 1e6,
-        "version": hosted.version,
-        "mode": status.get("mode"),
-        "caps": status.get("caps", []),
-        "decisions": hosted.decisions,
-        "open": len(hosted.open),
-        "late": sum(int(count) for count, _ in hosted.late.values()),
-        "filled_in": status.get("filled_in", 0),
-        "expired": status.get("expired", 0),
-        "answered": status.get("answered", 0),
-        "reward": status.get("reward"),
-        "recent_reward": hosted.recent.reward(),
-        "shares": hosted.recent.shares()[:20],
-        "lines": [{name: line[name] for name in LINE} for line in status.get("lines", ())],
-        "guarantee": _guarantee(status),
-        "warnings": status.get("warnings", []),
-    }
-
-
-def _guarantee(status: Mapping[str, Any]) -> str:
-    """Return the guarantee in one sentence."""
-    promise = status.get("promise") or []
-    if promise:
-        *parts, source = promise
-        return "Proved: " + "; ".join(parts) + f" (by {source})"
-    reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
-    return f"No guarantee: {reason}"

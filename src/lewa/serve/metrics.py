@@ -12,9 +12,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.reading import recent_shares
+from lewa.serve.reading import status as status_of
+
 if TYPE_CHECKING:
-    from lewa.serve.host import Host
-    from lewa.serve.served import Served
+    from lewa.serve.registry import Registry
 
 MODES = ("live", "shadow", "frozen", "off")
 ACTIONS = 20  # up to which each has its probability
@@ -106,14 +109,14 @@ class Statuses:
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, int, dict[str, Any]]] = {}
 
-    def of(self, served: "Served") -> dict[str, Any]:
+    def of(self, hosted: HostedAgent) -> dict[str, Any]:
         """Return the status of an agent; its caps are those of that time."""
-        at, seq, status = self._known.get(served.name, (0.0, -1, {}))
+        at, seq, status = self._known.get(hosted.name, (0.0, -1, {}))
         now = time.monotonic()
-        if seq != served.seq and now - at > FRESH:
-            seq = served.seq  # a record that comes meanwhile is in the next one for sure
-            status = served.hosted.status()
-            self._known[served.name] = (now, seq, status)
+        if seq != hosted.seq and now - at > FRESH:
+            seq = hosted.seq  # a record that comes meanwhile is in the next one for sure
+            status = status_of(hosted)
+            self._known[hosted.name] = (now, seq, status)
         return status
 
     def seq_of(self, name: str) -> int:
@@ -121,11 +124,11 @@ class Statuses:
         return self._known[name][1]
 
 
-class Agents(Collector):
-    """The agents of a host, as Prometheus has them."""
+class AgentMetrics(Collector):
+    """The agents of this process, as Prometheus has them."""
 
-    def __init__(self, host: "Host", statuses: Statuses) -> None:
-        self._host, self._statuses = host, statuses
+    def __init__(self, registry: "Registry", statuses: Statuses) -> None:
+        self._registry, self._statuses = registry, statuses
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Return nothing: what there is depends on the agents."""
@@ -133,25 +136,25 @@ class Agents(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Read every agent."""
-        agents = list(self._host.agents.values())
+        agents = list(self._registry.agents.values())
         yield from self._counters(agents)
         yield from self._gauges(agents)
-        queue = GaugeMetricFamily("lewa_queue", "Records that wait for a commit", value=self._host.writer.queued())
+        queue = GaugeMetricFamily("lewa_queue", "Records that wait for a commit", value=self._registry.writer.queued())
         yield queue
-        yield GaugeMetricFamily("lewa_lag_seconds", "Waiting time of the oldest call", value=self._host.writer.lag())
+        yield GaugeMetricFamily("lewa_lag_seconds", "Waiting time of the oldest call", value=self._registry.writer.lag())
 
-    def _counters(self, agents: "list[Served]") -> Iterator[CounterMetricFamily]:
+    def _counters(self, agents: list[HostedAgent]) -> Iterator[CounterMetricFamily]:
         decisions = CounterMetricFamily("lewa_decisions", "Decisions made", labels=["agent", "action", "by"])
         feedback = CounterMetricFamily("lewa_feedback", "Entries of feedback by result", labels=["agent", "result"])
-        for served in agents:
-            for (action, by), count in served.by.copy().items():
-                decisions.add_metric([served.name, served.hosted.actions[action], by], count)
-            for result, count in served.results.copy().items():
-                feedback.add_metric([served.name, result], count)
+        for hosted in agents:
+            for (action, by), count in hosted.by.copy().items():
+                decisions.add_metric([hosted.name, hosted.actions[action], by], count)
+            for result, count in hosted.results.copy().items():
+                feedback.add_metric([hosted.name, result], count)
         yield decisions
         yield feedback
 
-    def _gauges(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:
+    def _gauges(self, agents: list[HostedAgent]) -> Iterator[GaugeMetricFamily]:
         labels = ["agent"]
         gauges = {
             name: GaugeMetricFamily(f"lewa_{name}", text, labels=labels)
@@ -173,19 +176,21 @@ class Agents(Collector):
         clipped = GaugeMetricFamily("lewa_clipped", "Values outside their range", labels=["agent", "line"])
         rests = GaugeMetricFamily("lewa_action_resting", "1 if an action rests after failures", labels=["agent", "action"])
         share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
-        for known in list(self._host.names):
-            gauges["owner"].add_metric([known], known in self._host.agents)
-        for served in agents:
-            hosted, status, name = served.hosted, self._statuses.of(served), [served.name]
-            gauges["open"].add_metric(name, len(hosted.open))
-            gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open.copy()), hosted.decisions))
-            gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
+        for known in list(self._registry.names):
+            gauges["owner"].add_metric([known], known in self._registry.agents)
+        for hosted in agents:
+            status, name = self._statuses.of(hosted), [hosted.name]
+            gauges["open"].add_metric(name, len(hosted.reports.open))
+            gauges["delay_decisions"].add_metric(
+                name, hosted.decisions - next(iter(hosted.reports.open.copy()), hosted.decisions)
+            )
+            gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._registry.now() - hosted.snapshot_at) / 1e6))
             gauges["filled_in"].add_metric(name, status.get("filled_in", 0))
             gauges["failed"].add_metric(name, status.get("failed", 0))
             if status.get("reward") is not None:
                 gauges["reward"].add_metric(name, status["reward"])
             for line in status.get("lines", ()):
-                label = [served.name, line["name"]]
+                label = [hosted.name, line["name"]]
                 for metric, field in LINES.items():
                     if line[field] is not None:
                         lines[metric].add_metric(label, line[field])
@@ -193,15 +198,15 @@ class Agents(Collector):
                 clipped.add_metric(label, line["clipped"])
                 missed.add_metric(label, line["verdict"] == "missed")
             if len(hosted.actions) <= ACTIONS:
-                for action, value in zip(hosted.actions, hosted.recent.shares(), strict=False):
-                    share.add_metric([served.name, action], value)
+                for action, value in zip(hosted.actions, recent_shares(hosted), strict=False):
+                    share.add_metric([hosted.name, action], value)
             resting = {item["action"] for item in status.get("resting", ())}
             for action in hosted.actions if len(hosted.actions) <= ACTIONS else resting:
-                rests.add_metric([served.name, action], action in resting)
+                rests.add_metric([hosted.name, action], action in resting)
         yield from (*gauges.values(), *lines.values(), price, clipped, missed, share, rests)
         yield from self._safety(agents)
 
-    def _safety(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:
+    def _safety(self, agents: list[HostedAgent]) -> Iterator[GaugeMetricFamily]:
         mode = GaugeMetricFamily("lewa_mode", "1 for the mode that an agent is in", labels=["agent", "mode"])
         caps = {
             name: GaugeMetricFamily(f"lewa_cap_{name}", f"The {name} of a cap", labels=["agent", "line", "per"])
@@ -210,15 +215,15 @@ class Agents(Collector):
         blind = GaugeMetricFamily(
             "lewa_watchdog_blind", "1 if a rule of the watchdog cannot be judged by all values", labels=["agent", "line"]
         )
-        for served in agents:
+        for hosted in agents:
             for name in MODES:
-                mode.add_metric([served.name, name], served.hosted.setup.safety.mode == name)
-            for cap in served.hosted.caps_at(self._host.now()):
+                mode.add_metric([hosted.name, name], hosted.setup.safety.mode == name)
+            for cap in hosted.caps.summary(self._registry.now()):
                 for name, family in caps.items():
-                    family.add_metric([served.name, str(cap["line"]), str(cap["per"])], cap[name])  # type: ignore[arg-type]
-            seen = self._statuses.of(served).get("blind", ())
-            for line in dict.fromkeys(rule.line for rule in served.hosted.setup.watchdog):
-                blind.add_metric([served.name, line], line in seen)
+                    family.add_metric([hosted.name, str(cap["line"]), str(cap["per"])], cap[name])  # type: ignore[arg-type]
+            seen = self._statuses.of(hosted).get("blind", ())
+            for line in dict.fromkeys(rule.line for rule in hosted.setup.watchdog):
+                blind.add_metric([hosted.name, line], line in seen)
         yield from (mode, *caps.values(), blind)
 
 

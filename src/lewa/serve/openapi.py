@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from lewa.serve.routes import Route
+from lewa.serve.calls import Route
 from lewa.serve.schema import Name, Problem, RefusedEntry
 from lewa.version import __version__
 

@@ -12,13 +12,14 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
 from lewa.serve.auth import Caller
+from lewa.serve.calls import json_response
 from lewa.serve.errors import RequestError
 from lewa.serve.forward import FORWARDED
-from lewa.serve.history import Point, point_of
-from lewa.serve.host import ElsewhereError
-from lewa.serve.hosted import Hosted
+from lewa.serve.history import Point
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.metrics import ACTIONS
-from lewa.serve.routes import json_response
+from lewa.serve.reading import point_of, status_then
+from lewa.serve.registry import ElsewhereError
 from lewa.serve.sessions import forget, is_own, keep, token_of
 from lewa.version import __version__
 
@@ -81,26 +82,28 @@ class Pages:
             return json_response(agents)
         first = agents[:SHOWN]
         values = {"agents": first, "only": only, "label": caller.label, "more": len(agents) - len(first)}
-        return await self._app.service.looks.run(caller, lambda: _render("page.html", 200, **values))
+        return await self._app.looks.run(caller, lambda: _render("page.html", 200, **values))
 
     async def _single(self, name: str, request: Request, caller: Caller) -> list[dict[str, object]]:
         if not caller.may("read", name):
             raise RequestError(404, f"there is no agent {name} here")
-        served = await self._app.host.find(name, FORWARDED in request.headers)
-        point = await self._app.service.looks.run(caller, self._app.events.point, served)
-        return [describe(served.hosted, point, caller)]
+        hosted = await self._app.registry.find(name, FORWARDED in request.headers)
+        point = await self._app.looks.run(caller, self._app.events.point, hosted)
+        return [describe(hosted, point, caller)]
 
     async def _all(self, request: Request, caller: Caller) -> list[dict[str, object]]:
         """Return what the page shows of every agent, of those on other replicas too, by name."""
-        host, point, everywhere = self._app.host, self._app.events.point, self._app.service.everywhere
-        mine = [host.agents[name] for name in sorted(host.agents) if caller.may("read", name)]
-        points = await self._app.service.looks.run(caller, lambda: [point(served) for served in mine[:SHOWN]])
-        agents = {served.name: describe(served.hosted, at, caller) for served, at in zip(mine, points, strict=False)}
-        agents |= {served.name: {"name": served.name} for served in mine[SHOWN:]}  # these are only counted
+        registry, point, everywhere = self._app.registry, self._app.events.point, self._app.everywhere
+        mine = [registry.agents[name] for name in sorted(registry.agents) if caller.may("read", name)]
+        points = await self._app.looks.run(caller, lambda: [point(hosted) for hosted in mine[:SHOWN]])
+        agents = {hosted.name: describe(hosted, at, caller) for hosted, at in zip(mine, points, strict=False)}
+        agents |= {hosted.name: {"name": hosted.name} for hosted in mine[SHOWN:]}  # these are only counted
         for answer in await everywhere.ask(request, caller):
             agents = {agent["name"]: agent for agent in msgspec.json.decode(answer)} | agents
-        for hosted, _ in await everywhere.rest(agents, request, caller):
-            agents[hosted.setup.name] = describe(hosted, point_of(hosted, hosted.look(host.now()), host.now()), caller)
+        for hosted in await everywhere.rest(agents, request, caller):
+            agents[hosted.name] = describe(
+                hosted, point_of(hosted, status_then(hosted, registry.now()), registry.now()), caller
+            )
         return [agents[name] for name in sorted(agents)]
 
     async def sign_in(self, request: Request) -> Response:
@@ -108,7 +111,7 @@ class Pages:
         if not is_own(request):
             return _render("sign_in.html", 403, wrong=FOREIGN)
         token = (parse_qs((await self._app.read(request, FORM)).decode(errors="replace")).get("key") or [""])[0].strip()
-        caller = self._app.host.keys.find(token)
+        caller = self._app.registry.keys.find(token)
         if caller is None:
             return _render("sign_in.html", 401, wrong="that key is not valid")
         response = RedirectResponse("/", 303)
@@ -122,7 +125,7 @@ class Pages:
         caller = self._app.sessions.find(token := token_of(request))
         if caller is not None:
             self._app.sessions.end(token)
-            await self._app.service.everywhere.ask(request, caller)
+            await self._app.everywhere.ask(request, caller)
         response = RedirectResponse("/", 303)
         forget(response, request)
         return response
@@ -136,10 +139,10 @@ class Pages:
         return Response(content, media_type=STATIC[name], headers={**SAFE, "Cache-Control": "public, max-age=3600"})
 
 
-def describe(hosted: Hosted, point: Point, caller: Caller) -> dict[str, object]:
+def describe(hosted: HostedAgent, point: Point, caller: Caller) -> dict[str, object]:
     """Return what the page shows of an agent, as plain data for JSON."""
     return {
-        "name": hosted.setup.name,
+        "name": hosted.name,
         "learner": hosted.learner,
         "version": hosted.version,
         "retired": hosted.retired,
@@ -157,7 +160,7 @@ def describe(hosted: Hosted, point: Point, caller: Caller) -> dict[str, object]:
         "live": hosted.setup.actions,
         "close_after": hosted.setup.answers.close_after or "",
         "point": point,
-        "admin": caller.may("admin", hosted.setup.name),
+        "admin": caller.may("admin", hosted.name),
     }
 
 

@@ -9,8 +9,8 @@ from lewa.journal.store import StoreError
 from lewa.serve.auth import REFRESH, Caller
 from lewa.serve.forward import Forwarder
 from lewa.serve.history import POINTS
-from lewa.serve.host import Host
 from lewa.serve.log import log
+from lewa.serve.registry import Registry
 from lewa.serve.sessions import COOKIE, Sessions
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ WAITING = 1000  # events that a listener may be behind
 class Relay:
     """The streams of one key. `known` has the history of each agent, for a listener that comes later."""
 
-    def __init__(self, caller: Caller, host: Host, forwarder: Forwarder, sessions: Sessions) -> None:
-        self._caller, self._host, self._forwarder, self._sessions = caller, host, forwarder, sessions
+    def __init__(self, caller: Caller, registry: Registry, forwarder: Forwarder, sessions: Sessions) -> None:
+        self._caller, self._registry, self._forwarder, self._sessions = caller, registry, forwarder, sessions
         self.known: dict[str, Event] = {}
         self.listeners: set[Queue] = set()
         self._task = asyncio.get_running_loop().create_task(self._follow_all())
@@ -38,7 +38,7 @@ class Relay:
             following: dict[str, asyncio.Task[None]] = {}
             while True:
                 try:
-                    addresses = await self._host.others()
+                    addresses = await self._registry.others()
                 except StoreError:
                     addresses = []
                 for address in addresses:

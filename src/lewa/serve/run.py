@@ -15,10 +15,10 @@ import uvicorn
 from lewa.journal.store import Store, StoreError, open_store
 from lewa.serve.app import App
 from lewa.serve.auth import SCOPES, is_key_of, make_key
-from lewa.serve.host import Host, new_owner
 from lewa.serve.limits import Limits
 from lewa.serve.log import log, take_over
 from lewa.serve.protocol import LimitedConnection, Room, most_connections
+from lewa.serve.registry import Registry, new_owner
 
 SWITCH = 0.001  # seconds that the event loop waits for a thread that computes
 GRACE = 5  # seconds that requests under way have at the end
@@ -35,11 +35,11 @@ class Server(uvicorn.Server):
         """Start, and log it once requests are taken."""
         await super().startup(sockets=sockets)
         if self.started:
-            log("ready", agents=len(self._app.host.agents))
+            log("ready", agents=len(self._app.registry.agents))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop: not ready any more, streams end, the rest is finished."""
-        self._app.host.stopping = True
+        self._app.registry.stopping = True
         self._app.events.stop()
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
@@ -131,9 +131,9 @@ def serve(
         print(f"The first admin key, shown once: {key}", flush=True)
     take_over()
     sys.setswitchinterval(SWITCH)
-    host = Host(store, limits or Limits(), owner, here, lease)
-    app = App(host, metrics_key)
-    room = Room(host.limits, most_connections(store.shared))
+    registry = Registry(store, limits or Limits(), owner, here, lease)
+    app = App(registry, metrics_key)
+    room = Room(registry.limits, most_connections(store.shared))
     config = uvicorn.Config(
         app.build(),
         http=partial(LimitedConnection, room=room),  # type: ignore[arg-type]  # it is called as the class is

@@ -34,9 +34,6 @@ def add_terms(known: list[Terms], terms: Terms) -> None:
 
 def terms_at(known: list[Terms], number: int) -> Terms:
     """Return the terms that a decision was drawn under."""
-    last = known[-1]
-    if number >= last.since:
-        return last
     return known[max(0, bisect_right(known, number, key=lambda terms: terms.since) - 1)]
 
 

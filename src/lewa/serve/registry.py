@@ -17,11 +17,13 @@ from lewa.journal.store import DamageError, Store, StoreError, UnwrittenError
 from lewa.journal.writer import Writer
 from lewa.serve.auth import REFRESH, Keys
 from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.limits import Limits
 from lewa.serve.log import log
 from lewa.serve.metrics import Meters
-from lewa.serve.schema import AgentChange, SafetyChange
-from lewa.serve.served import Served, load
+from lewa.serve.rehearsal import Rehearsal, warm
+from lewa.serve.schema import AgentChange, AgentSetup, SafetyChange
+from lewa.serve.storage import load, load_keys, snapshot_of
 
 T = TypeVar("T")
 FORGET = 60.0  # seconds between two deletions of old idempotency keys
@@ -41,12 +43,12 @@ class ElsewhereError(Exception):
         self.address = address
 
 
-class Host:
+class Registry:
     """The agents of one process."""
 
     def __init__(self, store: Store, limits: Limits, owner: str, address: str = "", lease: float = 3.0) -> None:
         self.store, self.limits, self.owner, self.address, self.lease = store, limits, owner, address, lease
-        self.agents: dict[str, Served] = {}
+        self.agents: dict[str, HostedAgent] = {}
         self.broken: dict[str, str] = {}  # agents whose journal cannot be read, or only in part, and why
         self.damage: list[str] = []  # what is wrong with the store as a whole
         self.keys, self.meters = Keys(), Meters()
@@ -85,11 +87,11 @@ class Host:
         for task in list(self._tasks):
             task.cancel()
         try:
-            for served in list(self.agents.values()):
-                if served.seq > served.snapshot_seq:
-                    await self._snapshot(served)
+            for hosted in list(self.agents.values()):
+                if hosted.seq > hosted.snapshot_seq:
+                    await self._snapshot(hosted)
             if self.store.shared:
-                epochs = {served.number: served.epoch for served in self.agents.values()}
+                epochs = {hosted.number: hosted.epoch for hosted in self.agents.values()}
                 await self.writer.call(lambda store: store.release(epochs))
                 await self.writer.call(lambda store: store.release({}))
         except StoreError as error:
@@ -112,19 +114,19 @@ class Host:
             if agent.name in self.agents or self._winner(agent.name, replicas) != self.address:
                 continue
             epoch = await self.writer.call(lambda store, number=agent.id: store.acquire(number))  # type: ignore[misc]
-            served = None if epoch is None else await self._load(agent.name, agent.id, epoch)
-            if served is not None and served.hosted.retired and agent.retired is None:  # an earlier lewa did not note it
-                await self.retired(served)
+            hosted = None if epoch is None else await self._load(agent.name, agent.id, epoch)
+            if hosted is not None and hosted.retired and agent.retired is None:  # an earlier lewa did not note it
+                await self.retired(hosted)
 
-    async def _load(self, name: str, number: int, epoch: int) -> Served | None:
+    async def _load(self, name: str, number: int, epoch: int) -> HostedAgent | None:
         """Read one agent; a damaged journal does not affect other agents."""
         self._loading[number] = epoch
         try:
-            hosted, chain, at, start = await asyncio.to_thread(load, self.store, number, None, True)
-            await asyncio.to_thread(hosted.begin_at, now := self.now())
-            seq, served = chain.seq, Served(number, hosted, chain, min(at, now), start, epoch)
-            await asyncio.to_thread(served.load_keys, self.store)
-            await self.compile(served)
+            hosted = await asyncio.to_thread(load, self.store, number, None, True)
+            await asyncio.to_thread(hosted.begin_at, self.now())
+            hosted.epoch, hosted.snapshot_at = epoch, hosted.at
+            await asyncio.to_thread(load_keys, hosted, self.store)
+            await self.compile(hosted)
         except Exception as error:
             if isinstance(error, StoreError) and not isinstance(error, DamageError):
                 raise  # the store is at fault, not this journal
@@ -132,23 +134,23 @@ class Host:
             return None
         finally:
             del self._loading[number]
+        seq, read = hosted.seq, hosted.seq - hosted.snapshot_seq
         entries = hosted.run_here()
         if entries:
-            await self.append(served, entries, self.now(served))
+            await self.append(hosted, entries, self.now(hosted))
         self.broken.pop(name, None)
-        self.agents[name] = served
-        if seq - start > self.limits.long_tail:  # before it is ready: the next start need not read it again
-            await self._snapshot(served)
-        log("agent ready", agent=name, decisions=hosted.decisions, records=seq, read=seq - start, epoch=epoch)
-        return served
+        self.agents[name] = hosted
+        if read > self.limits.long_tail:  # before it is ready: the next start need not read it again
+            await self._snapshot(hosted)
+        log("agent ready", agent=name, decisions=hosted.decisions, records=seq, read=read, epoch=epoch)
+        return hosted
 
-    async def compile(self, served: Served) -> None:
+    async def compile(self, hosted: HostedAgent) -> None:
         """Compile the code of an agent before its first request, unless an agent like it has done so."""
-        hosted = served.hosted  # with a governor, a cap or a context, the steps of lists are not run
         shape = (hosted.learner, len(hosted.actions) > 1, hosted.in_bulk(), repr(hosted.setup.safety))
         if shape not in self._warm:
             started = time.monotonic()
-            await asyncio.to_thread(hosted.warm)
+            await asyncio.to_thread(lambda: warm(Rehearsal.of(hosted.agent, whole=True).bare(), hosted.observes_all))
             self._warm.add(shape)
             log("compiled", learner=shape[0], seconds=round(time.monotonic() - started, 2))
 
@@ -171,17 +173,17 @@ class Host:
 
     # Which agents, and whose ---------------------------------------------------------------------------------------------
 
-    def now(self, served: Served | None = None) -> int:
+    def now(self, hosted: HostedAgent | None = None) -> int:
         """Return the time in microseconds; of an agent it never goes back."""
         at = int((self._clock + time.monotonic()) * 1e6)
-        return at if served is None else max(at, served.at)
+        return at if hosted is None else max(at, hosted.at)
 
-    async def find(self, name: str, forwarded: bool = False) -> Served:
+    async def find(self, name: str, forwarded: bool = False) -> HostedAgent:
         """Return an agent that is served here, or say who serves it."""
-        while (served := self.agents.get(name)) is not None:
-            if served.idle.is_set():
-                return served
-            await served.idle.wait()
+        while (hosted := self.agents.get(name)) is not None:
+            if hosted.idle.is_set():
+                return hosted
+            await hosted.idle.wait()
         self.check_available()
         if name in self.broken:
             raise UnavailableError(self.broken[name], 60)
@@ -190,11 +192,11 @@ class Host:
         async with self._locks.setdefault(name, asyncio.Lock()):
             return self.agents.get(name) or await self._claim(name, forwarded)
 
-    async def turn(self, served: Served) -> None:
+    async def turn(self, hosted: HostedAgent) -> None:
         """Wait until no thread changes an agent: then it is the caller's until the next await. Reject a dropped one."""
-        while not served.idle.is_set():
-            await served.idle.wait()
-        if served.dropped:
+        while not hosted.idle.is_set():
+            await hosted.idle.wait()
+        if hosted.dropped:
             raise UnavailableError(LOST, 0.1)
 
     def check_available(self) -> None:
@@ -202,7 +204,7 @@ class Host:
         if not self.available:
             raise UnavailableError(f"the service is not ready: {self._missing}")
 
-    async def _claim(self, name: str, forwarded: bool) -> Served:
+    async def _claim(self, name: str, forwarded: bool) -> HostedAgent:
         if name not in self.names:
             agents = await self._look(self.store.agents)
             self.names = {agent.name: agent.id for agent in agents}
@@ -217,11 +219,11 @@ class Host:
                 raise UnavailableError(LOST, 0.2)
             raise ElsewhereError(winner)
         epoch = await self.writer.call(lambda store: store.acquire(number))
-        served = None if epoch is None else await self._load(name, number, epoch)
-        if served is None:
+        hosted = None if epoch is None else await self._load(name, number, epoch)
+        if hosted is None:
             raise UnavailableError(self.broken.get(name, LOST), 0.2)
-        served.taken_at = time.monotonic()
-        return served
+        hosted.taken_at = time.monotonic()
+        return hosted
 
     async def _look(self, work: Callable[[], T]) -> T:
         """Read what says which replica serves an agent, in a thread that nothing else keeps busy."""
@@ -252,82 +254,86 @@ class Host:
     # Writing -------------------------------------------------------------------------------------------------------------
 
     def append(
-        self, served: Served, entries: Sequence[Entry], at: int, keys: Sequence[KeyRow] = ()
+        self, hosted: HostedAgent, entries: Sequence[Entry], at: int, keys: Sequence[KeyRow] = ()
     ) -> "asyncio.Future[None]":
         """Put what a call changed into the batch that gathers."""
-        served.at = at
-        future = self.writer.append(served.place(entries, at), served.epoch, keys)
-        if served.seq - served.snapshot_seq >= self.limits.snapshot_every:
-            served.snapshot_seq = served.seq
-            self._spawn(self._snapshot(served))
+        hosted.at = at
+        future = self.writer.append(hosted.chain.extend(hosted.number, entries, at), hosted.epoch, keys)
+        if hosted.seq - hosted.snapshot_seq >= self.limits.snapshot_every:
+            hosted.snapshot_seq = hosted.seq
+            self._spawn(self._snapshot(hosted))
         return future
 
-    def changed(self, served: Served, entry: Entry, at: int) -> "asyncio.Future[None]":
+    def changed(self, hosted: HostedAgent, entry: Entry, at: int) -> "asyncio.Future[None]":
         """Put a change into the batch that gathers, and mark it on the page."""
-        served.hosted.history.mark(entry.body, at)
-        return self.append(served, [entry], at)
+        hosted.history.mark(entry.body, at)
+        return self.append(hosted, [entry], at)
 
-    async def change(self, served: Served, work: Callable[[], Entry]) -> Entry:
+    async def change(self, hosted: HostedAgent, work: Callable[[], Entry]) -> Entry:
         """Change an agent in a thread, as it may take long if many decisions are open; other calls of the agent wait."""
-        await self.turn(served)
-        served.idle.clear()
+        await self.turn(hosted)
+        hosted.idle.clear()
         try:
             entry = await asyncio.to_thread(work)
-            if served.dropped:
+            if hosted.dropped:
                 raise UnavailableError(LOST, 0.1)
-            commit = self.changed(served, entry, self.now(served))
+            commit = self.changed(hosted, entry, self.now(hosted))
         except (ValueError, RequestError):  # nothing has changed
             raise
         except asyncio.CancelledError:  # the thread goes on
-            self._drop([served])
+            self._drop([hosted])
             raise
         except Exception as error:
             self.spoiled(error)
             raise
         finally:
-            served.idle.set()
+            hosted.idle.set()
         await commit
         return entry
 
-    async def settled(self, served: Served) -> None:
+    async def settled(self, hosted: HostedAgent) -> None:
         """Wait until the state of an agent in memory is on disk; reject the call if it never will be."""
         await self.writer.barrier()
-        if served.dropped:
+        if hosted.dropped:
             raise UnavailableError(LOST, 0.1)
 
     def spoiled(self, error: Exception) -> None:
         """Drop memory after an error in the middle of a change: the journal knows better."""
         self._failed(error)
 
-    async def create(self, served: Served, entry: Entry, audit: Audit) -> bool:
-        """Add an agent to the store and serve it; False if the name is taken."""
-        rows, name = served.place([entry], served.at), served.name
-        number = await self.writer.call(lambda store: store.create(name, rows, audit))
+    async def create(self, setup: AgentSetup, who: str) -> HostedAgent:
+        """Make an agent, add it to the store and serve it; compiling what it needs may take seconds, in a thread."""
+        hosted, entry = await asyncio.to_thread(HostedAgent.create, setup)
+        hosted.at = self.now()
+        await self.compile(hosted)
+        rows = hosted.chain.extend(0, [entry], hosted.at)
+        audit = Audit(hosted.at, who, "create", setup.name, None, entry.body)
+        number = await self.writer.call(lambda store: store.create(setup.name, rows, audit))
         if number is None:
-            return False
-        served.number = self.names[name] = number
+            raise RequestError(409, f"the name of an agent must be new, but there is an agent {setup.name} already")
+        hosted.number = self.names[setup.name] = number
         epoch = await self.writer.call(lambda store: store.acquire(number))
         if epoch is not None:
-            served.epoch = epoch
-            self.agents[name] = served
-        return True
+            hosted.epoch = epoch
+            self.agents[setup.name] = hosted
+        return hosted
 
-    async def retired(self, served: Served) -> None:
+    async def retired(self, hosted: HostedAgent) -> None:
         """Note in the store that an agent is retired, so that it counts no more."""
-        await self.writer.call(lambda store: store.put_retired(served.number, served.at))
+        await self.writer.call(lambda store: store.put_retired(hosted.number, hosted.at))
 
-    async def _snapshot(self, served: Served) -> None:
-        while not served.idle.is_set():
-            await served.idle.wait()
-        if served.dropped:
+    async def _snapshot(self, hosted: HostedAgent) -> None:
+        while not hosted.idle.is_set():
+            await hosted.idle.wait()
+        if hosted.dropped:
             return
-        copy, number, epoch = served.hosted.copy(), served.number, served.epoch
-        served.snapshot_seq, served.snapshot_at = seq, at = served.seq, served.at
+        copy = hosted.copy()
+        hosted.snapshot_seq, hosted.snapshot_at = copy.seq, copy.at
         try:
-            snapshot = await asyncio.to_thread(copy.snapshot, number, seq, at)
-            await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
+            snapshot = await asyncio.to_thread(snapshot_of, copy)
+            await self.writer.call(lambda store: store.put_snapshot(snapshot, copy.epoch))
         except StoreError as error:
-            log("no snapshot", agent=served.name, why=str(error))
+            log("no snapshot", agent=hosted.name, why=str(error))
 
     def _failed(self, error: Exception) -> None:
         log("commit failed; agents are read from the journal again", why=str(error))
@@ -340,15 +346,15 @@ class Host:
             self._recovering = asyncio.get_running_loop().create_task(self._recover())
 
     def _lost(self, numbers: frozenset[int]) -> None:
-        lost = [served for served in self.agents.values() if served.number in numbers]
+        lost = [hosted for hosted in self.agents.values() if hosted.number in numbers]
         self._drop(lost)
-        for served in lost:
-            log("lease lost", agent=served.name, epoch=served.epoch)
+        for hosted in lost:
+            log("lease lost", agent=hosted.name, epoch=hosted.epoch)
 
-    def _drop(self, agents: Sequence[Served]) -> None:
-        for served in agents:
-            served.dropped = True
-            self.agents.pop(served.name, None)
+    def _drop(self, agents: Sequence[HostedAgent]) -> None:
+        for hosted in agents:
+            hosted.dropped = True
+            self.agents.pop(hosted.name, None)
 
     async def _recover(self) -> None:
         pause = 0.1
@@ -385,36 +391,36 @@ class Host:
         watched: dict[str, int] = {}
         while True:
             await asyncio.sleep(TICK)
-            for served in list(self.agents.values()):
-                if not served.idle.is_set():
+            for hosted in list(self.agents.values()):
+                if not hosted.idle.is_set():
                     continue
-                at = self.now(served)
+                at = self.now(hosted)
                 try:
-                    while entries := served.hosted.due(at, DUE):
-                        self.append(served, entries, at).add_done_callback(_look)
+                    while entries := hosted.due(at, DUE):
+                        self.append(hosted, entries, at).add_done_callback(_look)
                         await asyncio.sleep(0)  # other calls are served between two slices
-                        if served.dropped or not served.idle.is_set():
+                        if hosted.dropped or not hosted.idle.is_set():
                             break
-                    if served.idle.is_set() and not served.dropped and watched.get(served.name) != served.seq:
-                        if served.hosted.setup.watchdog:
+                    if hosted.idle.is_set() and not hosted.dropped and watched.get(hosted.name) != hosted.seq:
+                        if hosted.setup.watchdog:
                             await asyncio.sleep(0)  # other calls are served between two agents
-                        if served.idle.is_set() and not served.dropped:
-                            watched[served.name] = served.seq
-                            self._watch(served, self.now(served))
+                        if hosted.idle.is_set() and not hosted.dropped:
+                            watched[hosted.name] = hosted.seq
+                            self._watch(hosted, self.now(hosted))
                 except Exception as error:
                     self.spoiled(error)
                     break
 
-    def _watch(self, served: Served, at: int) -> None:
-        watched = served.hosted.watch()
-        for line, why in set(watched.blind) - served.blind:
-            log("watchdog blind", agent=served.name, line=line, why=why)
-        served.blind = set(watched.blind)
+    def _watch(self, hosted: HostedAgent, at: int) -> None:
+        watched = hosted.watch()
+        for line, why in set(watched.blind) - hosted.blind:
+            log("watchdog blind", agent=hosted.name, line=line, why=why)
+        hosted.blind = set(watched.blind)
         if watched.broken is not None:
             rule, why = watched.broken
-            entry = served.hosted.change(AgentChange(safety=SafetyChange(mode=rule.then), why=why), "watchdog")
-            self.changed(served, entry, at).add_done_callback(_look)
-            log("watchdog", agent=served.name, mode=rule.then, why=why)
+            entry = hosted.change(AgentChange(safety=SafetyChange(mode=rule.then), why=why), "watchdog")
+            self.changed(hosted, entry, at).add_done_callback(_look)
+            log("watchdog", agent=hosted.name, mode=rule.then, why=why)
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do something now and then, whatever happens."""
@@ -432,7 +438,7 @@ class Host:
 
     async def _renew(self) -> None:
         """Prolong the leases of agents that are served or being read."""
-        epochs = self._loading | {served.number: served.epoch for served in self.agents.values()}
+        epochs = self._loading | {hosted.number: hosted.epoch for hosted in self.agents.values()}
         self._lost(await self.writer.call(lambda store: store.renew(epochs)))
 
     async def _upkeep(self) -> None:
@@ -441,22 +447,22 @@ class Host:
             await self._share_out()
         if time.monotonic() - self.keys.read_at > REFRESH:
             await self.refresh_keys()
-        for served in list(self.agents.values()):
-            if served.seq > served.snapshot_seq and self.now() - served.snapshot_at > self.limits.snapshot_age * 1e6:
-                await self._snapshot(served)
+        for hosted in list(self.agents.values()):
+            if hosted.seq > hosted.snapshot_seq and self.now() - hosted.snapshot_at > self.limits.snapshot_age * 1e6:
+                await self._snapshot(hosted)
         if time.monotonic() - self._forgotten_at > FORGET:
             self._forgotten_at = time.monotonic()
-            for served in list(self.agents.values()):
-                before, number = served.at - served.keys_for, served.number
+            for hosted in list(self.agents.values()):
+                before, number = hosted.at - hosted.keys_for, hosted.number
                 await self.writer.call(lambda store, a=number, b=before: store.forget_keys(a, b))  # type: ignore[misc]
 
     async def _share_out(self) -> None:
         """Hand over agents that another replica should have, and take those that nobody has."""
         replicas = await self._replicas()
-        for served in list(self.agents.values()):
-            settled = time.monotonic() - served.taken_at > SETTLED * self.lease  # else agents follow a replica that flaps
-            if settled and self._winner(served.name, replicas) != self.address:
-                await self._hand_over(served)
+        for hosted in list(self.agents.values()):
+            settled = time.monotonic() - hosted.taken_at > SETTLED * self.lease  # else agents follow a replica that flaps
+            if settled and self._winner(hosted.name, replicas) != self.address:
+                await self._hand_over(hosted)
         live = {lease.agent for lease in await self._look(self.store.leases) if lease.live}
         agents = await self._look(self.store.agents)
         self.names = {agent.name: agent.id for agent in agents}
@@ -466,16 +472,16 @@ class Host:
                     if agent.name not in self.agents:
                         await self._claim(agent.name, True)
 
-    async def _hand_over(self, served: Served) -> None:
-        while not served.idle.is_set():
-            await served.idle.wait()
-        self._drop([served])
+    async def _hand_over(self, hosted: HostedAgent) -> None:
+        while not hosted.idle.is_set():
+            await hosted.idle.wait()
+        self._drop([hosted])
         await self.writer.barrier()
-        number, epoch = served.number, served.epoch
-        snapshot = await asyncio.to_thread(served.hosted.snapshot, number, served.seq, served.at)
+        number, epoch = hosted.number, hosted.epoch
+        snapshot = await asyncio.to_thread(snapshot_of, hosted)
         await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
         await self.writer.call(lambda store: store.release({number: epoch}))
-        log("handed over", agent=served.name)
+        log("handed over", agent=hosted.name)
 
 
 def new_owner() -> str:
