@@ -216,9 +216,9 @@ def test_a_failed_commit_drops_memory_and_reads_the_journal_again(tmp_path: Path
         while not host.available:
             await asyncio.sleep(0.01)
         again = host.agents["router"]
-        after = state_hash(again.hosted)
+        after = state_hash(again)
         await rounds(host, again, 5)
-        return before, after, again.hosted.decisions
+        return before, after, again.decisions
 
     with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
         before, after, decisions = run(scene)
