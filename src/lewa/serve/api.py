@@ -4,7 +4,6 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -162,7 +161,7 @@ async def status(call: Call) -> dict[str, object]:
     return await call.heavy(_status_at, registry.store, hosted.number, at)
 
 
-def _status_at(store: Store, number: int, at: int) -> dict[str, Any]:
+def _status_at(store: Store, number: int, at: int) -> dict[str, object]:
     hosted = load(store, number, at)
     return status_of(hosted, hosted.at)
 
@@ -194,7 +193,7 @@ async def story(call: Call) -> Story:
         raise RequestError(
             404, f"{hosted.name} has no decision {decision:.100}; a restored backup lacks those made after it"
         )
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for row in rows:
         if row.kind in TOLD:
             values.update(msgspec.json.decode(row.body))

@@ -179,7 +179,7 @@ class HostedAgent:
         """Decide nothing any more."""
         return self._changed({"changes": [], "retired": True}, who, "")
 
-    def _changed(self, changes: Mapping[str, Any], who: str, why: str) -> Entry:
+    def _changed(self, changes: Mapping[str, object], who: str, why: str) -> Entry:
         body = {**changes, "who": who, "why": why}
         self._change(body)
         return Entry("change", None, encode(body).decode())
@@ -366,7 +366,7 @@ class HostedAgent:
         fitting, by = self.caps.affordable(self.agent, there, query.reserve, self.at)
         return (query.available if fitting is None else [self.actions[i] for i in fitting]), by
 
-    def _record(self, drawn: Decision, query: Query, by: str, outcome: Outcome[Any]) -> Decided:
+    def _record(self, drawn: Decision, query: Query, by: str, outcome: Outcome[Decided | str | int]) -> Decided:
         """Note a decision with its record and its key; return the answer to the query."""
         masked, play = drawn.available, None
         if self._needs_play or masked is not None or len(self.actions) <= SHOWN:
