@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +49,7 @@ class FeedbackKind(StrEnum):
     DENSE = "dense"  # the same, and the whole play that it was drawn from
 
     @property
-    def observes(self) -> str:
+    def observes(self) -> Literal["full", "bandit"]:
         """The outcomes that the learner sees: "full", those of every action; "bandit", those of the action drawn."""
         return "full" if self is FeedbackKind.FULL else "bandit"
 

@@ -1,14 +1,30 @@
 """The types of the objects that `--json` prints, and a check of values against them.
 
-Objects are closed: they have exactly the keys that are listed here. A number that is not finite becomes null.
+`lewa frontier` prints a record of results, `lewa.frontiers.Frontier`, of which `plain` makes an object. Objects are closed:
+they have exactly the keys of their type. A number that is not finite becomes null.
 """
 
 import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import cache
 from math import isfinite
 from types import NoneType, UnionType
-from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 Kind = Literal["play", "action"]
+HIDDEN, IF_ANY = "hidden", "if any"  # marks of fields, by `Annotated`: of figures only; left out where it says nothing
 
 
 # lewa play, lewa replay --------------------------------------------------------------------------------------------------
@@ -114,118 +130,6 @@ class Advice(TypedDict):
     rounds: int | None
 
 
-# lewa frontier -----------------------------------------------------------------------------------------------------------
-
-
-class Quantity(TypedDict):
-    """A column of the data."""
-
-    name: str
-    sense: Literal["a reward", "at most", "at least"]
-    low: float
-    high: float
-
-
-class Mean(TypedDict):
-    """A mean over seeds with its interval."""
-
-    mean: float
-    low: float
-    high: float
-    per_seed: list[float]
-
-
-class BestPlay(TypedDict):
-    """The best play within a budget; prices and averages by constraint."""
-
-    value: float
-    play: dict[str, float]
-    price: dict[str, float | None]
-    average: dict[str, float]
-    feasible: bool
-    bound: NotRequired[dict[str, float]]  # of a log, with a confidence
-
-
-class LearnerPoint(TypedDict):
-    """The results of a learner at a budget, per round; violations by constraint."""
-
-    reward: Mean
-    average: dict[str, Mean]
-    violation: dict[str, Mean]
-    positive_violation: dict[str, Mean]
-    measured_on: Kind
-
-
-class Estimate(TypedDict):
-    """An off-policy estimate with its interval, and its proved interval."""
-
-    value: float
-    low: float
-    high: float
-    proved: list[float] | None
-
-
-class Estimates(TypedDict):
-    """Three off-policy estimates: by inverse propensities, self-normalised, and doubly robust."""
-
-    ips: Estimate
-    snips: Estimate
-    dr: Estimate
-
-
-class HeldOut(TypedDict):
-    """A play, and its estimates on rows that did not choose it."""
-
-    play: dict[str, float]
-    values: dict[str, Estimates]
-
-
-class FrontierPoint(TypedDict):
-    """One budget."""
-
-    line: float
-    lines: dict[str, float]
-    best: BestPlay
-    learners: dict[str, LearnerPoint]
-    held_out: HeldOut | None
-
-
-class ContextGain(TypedDict):
-    """The gain of a policy on the context over the best fixed mixture, at one budget."""
-
-    line: float
-    fixed: float
-    fixed_average: float
-    policy: float
-    policy_average: float
-    gain: float
-    low: float
-    high: float
-    in_sample: float
-    by_group: float | None
-    ceiling: float | None
-    rows_to_settle: int | None
-
-
-class Frontier(TypedDict):
-    """The output of `lewa frontier`."""
-
-    kind: Literal["table", "log"]
-    rounds: int
-    actions: list[str]
-    reward: Quantity
-    constraints: list[Quantity]
-    varied: str
-    level: float
-    learners: dict[str, Literal["full", "bandit"]]
-    points: list[FrontierPoint]
-    actions_alone: dict[str, dict[str, Estimates]]
-    notes: list[str]
-    context: NotRequired[list[ContextGain]]  # with --context
-    confidence: NotRequired[float]  # of a log, unless --confidence none
-    action_rows: NotRequired[dict[str, int]]  # of a log
-
-
 # Lists -------------------------------------------------------------------------------------------------------------------
 
 
@@ -271,27 +175,62 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
+def plain(record: object) -> Any:
+    """Return a record, a named tuple or a dataclass, as a dictionary for JSON, and so are those inside of it."""
+    kind: Any = type(record)
+    if _is_record(kind):
+        fields = [(name, getattr(record, name), marks) for name, marks in _marks(kind).items() if HIDDEN not in marks]
+        return {name: plain(item) for name, item, marks in fields if item or IF_ANY not in marks}
+    if isinstance(record, Mapping):
+        return {str(name): plain(item) for name, item in record.items()}
+    if isinstance(record, tuple | list):
+        return [plain(item) for item in record]
+    assert record is None or isinstance(record, bool | int | float | str)
+    return record
+
+
+def _is_record(kind: Any) -> bool:
+    return hasattr(kind, "_fields") or is_dataclass(kind)
+
+
+@cache
+def _marks(kind: Any) -> dict[str, tuple[object, ...]]:
+    """Return the marks of each field of a record."""
+    return {
+        name: get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        for name, hint in get_type_hints(kind, include_extras=True).items()
+    }
+
+
 def mismatch(value: object, kind: Any, place: str = "it") -> str:
     """Return the first difference of a JSON value from this type, or an empty text.
 
-    Types are typed dictionaries and named tuples (objects), lists, dictionaries with any keys, literals and unions.
+    Types are typed dictionaries, named tuples and dataclasses (objects), lists, tuples (lists too), dictionaries, which have
+    the keys that `Annotated` names, if it does, literals and unions.
 
     >>> mismatch({"mean": 1.0, "max": True, "per_seed": []}, Spread)
     "it['max'] must be float, got True"
     """
     origin = get_origin(kind)
-    if is_typeddict(kind) or hasattr(kind, "_fields"):
+    if is_typeddict(kind) or _is_record(kind):
         return _object(value, kind, place)
+    if origin is Annotated:
+        kind, *keys = get_args(kind)
+        keys = [key for key in keys if key not in (HIDDEN, IF_ANY)]
+        if keys and isinstance(value, dict) and list(value) != keys:
+            return f"{place} must have the keys {keys}, got {list(value)}"
+        return mismatch(value, kind, place)
     if origin in (Union, UnionType):
         reasons = [mismatch(value, option, place) for option in get_args(kind) if option is not NoneType or value is None]
         return "" if "" in reasons else reasons[0]
     if origin is Literal:
         return "" if value in get_args(kind) else f"{place} must be one of {get_args(kind)}, got {value!r}"
-    if origin in (list, dict):
-        if not isinstance(value, origin):
-            return f"{place} must be a {origin.__name__}, got {value!r:.50}"
+    if origin in (list, dict, tuple):
+        shape, of = (dict, 1) if origin is dict else (list, 0)
+        if not isinstance(value, shape):
+            return f"{place} must be a {shape.__name__}, got {value!r:.50}"
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        return next(filter(None, (mismatch(item, get_args(kind)[-1], f"{place}[{key!r}]") for key, item in items)), "")
+        return next(filter(None, (mismatch(item, get_args(kind)[of], f"{place}[{key!r}]") for key, item in items)), "")
     if kind is float:
         right = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     else:
@@ -302,8 +241,10 @@ def mismatch(value: object, kind: Any, place: str = "it") -> str:
 def _object(value: object, kind: Any, place: str) -> str:
     if not isinstance(value, dict):
         return f"{place} must be an object, got {value!r:.50}"
-    hints = get_type_hints(kind)
-    required = kind.__required_keys__ if is_typeddict(kind) else set(kind._fields)
+    hints = get_type_hints(kind, include_extras=not is_typeddict(kind))
+    marks = {} if is_typeddict(kind) else _marks(kind)
+    hints = {name: hint for name, hint in hints.items() if HIDDEN not in marks.get(name, ())}
+    required = kind.__required_keys__ if is_typeddict(kind) else {name for name in hints if IF_ANY not in marks[name]}
     for key in hints:
         if key in required and key not in value:
             return f"{place} has no {key!r}"

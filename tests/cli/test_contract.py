@@ -15,9 +15,11 @@ from tests import forks
 from typer.testing import CliRunner
 
 from lewa import cli, games, learners
+from lewa.data.moments import Value
+from lewa.frontiers import Frontier
+from lewa.frontiers.result import BestPlay, HeldOut
 from lewa.schema import (
     Advice,
-    Frontier,
     GameRow,
     GuaranteeReport,
     LearnerRow,
@@ -25,6 +27,7 @@ from lewa.schema import (
     Summary,
     json_text,
     mismatch,
+    plain,
 )
 
 pytestmark = pytest.mark.slow
@@ -44,8 +47,8 @@ def checked_summary(value: Any) -> Summary:
     return found
 
 
-def checked_frontier(value: Any) -> Frontier:
-    found = cast(Frontier, checked(value, Frontier))
+def checked_frontier(value: Any) -> Any:
+    found = checked(value, Frontier)
     names = {quantity["name"] for quantity in found["constraints"]}
     for point in found["points"]:
         assert set(point["lines"]) == set(point["best"]["price"]) == names
@@ -165,6 +168,21 @@ def test_what_the_schema_forbids_is_noticed() -> None:
     assert mismatch({**right, "mean": float("inf")}, Spread) == "it['mean'] must be float, got inf"
     assert mismatch(None, Spread | None) == ""
     assert mismatch(3, Spread | None) == "it must be an object, got 3"
+
+
+def test_records_are_objects_without_hidden_fields_and_forbid_the_same() -> None:
+    held_out = HeldOut({"a": 1.0}, {"cost": {way: Value(0.5, 0.4, 0.6, (0.0, 1.0)) for way in ("ips", "snips", "dr")}})
+    right: Any = plain(held_out)
+    value = {"value": 0.5, "low": 0.4, "high": 0.6, "proved": [0.0, 1.0]}
+    assert right == {"play": {"a": 1.0}, "values": {"cost": {"ips": value, "snips": value, "dr": value}}}
+    assert mismatch(right, HeldOut) == ""
+    del right["values"]["cost"]["dr"]
+    assert mismatch(right, HeldOut) == "it['values']['cost'] must have the keys ['ips', 'snips', 'dr'], got ['ips', 'snips']"
+    best: Any = plain(BestPlay(1.0, {"a": 1.0}, {"cost": None}, {"cost": 0.5}, True))
+    assert "bound" not in best
+    assert mismatch(best, BestPlay) == ""
+    assert mismatch({**best, "bound": {"cost": 0.6}}, BestPlay) == ""
+    assert mismatch({**best, "curve": 1}, BestPlay) == "it has an unknown key 'curve'"
 
 
 def test_numbers_that_are_not_finite_are_null() -> None:

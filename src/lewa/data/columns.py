@@ -7,7 +7,7 @@ the user gives one: NAME=LOW..HIGH. `lewa.data.files.read_data` describes the de
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from lewa.types import Indices, Matrix
 from lewa.units import Scale, as_range, scale_of
 from lewa.validation import short_repr
 
-REWARD = "a reward"  # the sense of a quantity that is to be large and has no limit
+REWARD: Final = "a reward"  # the sense of a quantity that is to be large and has no limit
 UNIT = (0.0, 1.0)
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 ONE_ACTION = (
     "{file} has one action per round and no column of propensities, so the outcomes of the other actions cannot be "
     "estimated; log the probability with which each action was drawn, and name that column by --propensity"
 )
+Sense: TypeAlias = Literal["a reward", "at most", "at least"]
 Values: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
@@ -33,7 +34,7 @@ class Quantity(NamedTuple):
     """A column, or one column for each action, in the user's units."""
 
     name: str  # the name of the column
-    sense: str  # "at most", "at least" or "a reward"
+    sense: Sense  # of a reward, of a cost with an upper limit, of a quantity with a lower one
     low: float  # the least value
     high: float  # the greatest value
 
@@ -183,7 +184,7 @@ class Query(NamedTuple):
     """A quantity to read, and its range."""
 
     name: str  # the name of the column, or of the columns NAME:ACTION
-    sense: str  # "at most", "at least" or "a reward"
+    sense: Sense  # of a reward, of a cost with an upper limit, of a quantity with a lower one
     range: tuple[float, float] | None  # None: the range of its values
     by_user: bool  # whether the user named the column; otherwise the name is a default
 
@@ -237,7 +238,7 @@ def _default_constraints(sheet: Sheet, names: Columns) -> list[Query]:
     return [cost if name == "cost" else Query(name, "at least", UNIT, False) for name in usual]
 
 
-def _parse(sheet: Sheet, text: str, sense: str, check: bool = True) -> Query:
+def _parse(sheet: Sheet, text: str, sense: Sense, check: bool = True) -> Query:
     """Read NAME or NAME=LOW..HIGH; there must be such a column, or one for each action."""
     name, match = text, re.fullmatch(rf"(.+)=({NUMBER})\.\.({NUMBER})", text, re.DOTALL)
     if match is not None and text not in sheet.columns:

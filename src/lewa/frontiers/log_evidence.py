@@ -11,13 +11,12 @@ from lewa.data.log_values import LogSums, Question, self_normalised
 from lewa.data.moments import Value, exponent, widen
 from lewa.data.propensities import Misfit, is_shuffled, misfits
 from lewa.data.small_samples import Shapes, Strata, means_of, one_action, strata_of
-from lewa.frontiers.result import Estimates
+from lewa.frontiers.result import WAYS, Estimates
 from lewa.types import Matrix, Vector
 
 Means = tuple[Vector, Matrix]  # rewards (K,) and constraints (m, K), in [0, 1]
 Halves = tuple[int, ...]  # 0 is the first half, 1 the second
 BOTH: Halves = (0, 1)
-WAYS = ("ips", "snips", "dr")  # the estimators
 
 
 class Evidence:

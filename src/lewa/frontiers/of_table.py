@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from threading import Lock
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class _Replay(NamedTuple):
 
     name: str
     settings: dict[str, float]
-    feedback: str
+    feedback: Literal["full", "bandit"]
     seeds: tuple[int, ...]
 
 

@@ -2,25 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa import notebook, schema
+from lewa import notebook
 from lewa.data.columns import Quantity
 from lewa.data.moments import Value
+from lewa.schema import HIDDEN, IF_ANY, Kind, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantity, and by the estimator: ips, snips, dr
-# Fields that are left out where they say nothing; fields that are not in the schema are for figures.
-OPTIONAL = ("context", "confidence", "action_rows")
-JSON_FIELDS = tuple(name for name in schema.Frontier.__annotations__ if name not in OPTIONAL)
-
-
+WAYS = ("ips", "snips", "dr")  # the estimators
+Estimates: TypeAlias = dict[str, Annotated[dict[str, Value], *WAYS]]  # by the quantity's name, and by the estimator
 ROUNDING = 1e-9  # of an average in [0, 1]
 
 
@@ -41,7 +37,7 @@ class BestPlay(NamedTuple):
     price: dict[str, float | None]  # the reward gained per unit of easing each limit; None if no play meets the limits
     average: dict[str, float]  # its average of each constraint
     feasible: bool  # whether some play meets the limits; if not, this play misses them least
-    bound: dict[str, float] | None = None  # for a log, the bound on each average that holds with the confidence asked for
+    bound: Annotated[dict[str, float] | None, IF_ANY] = None  # for a log, the bound on each average, with a confidence
 
 
 class LearnerResult(NamedTuple):
@@ -51,7 +47,7 @@ class LearnerResult(NamedTuple):
     average: dict[str, Mean]  # its average of each constraint
     violation: dict[str, Mean]  # its net violation of each constraint: surpluses offset shortfalls
     positive_violation: dict[str, Mean]  # its shortfalls alone
-    measured_on: str  # "play", or "action" if the results are those of the actions drawn
+    measured_on: Kind  # "play", or "action" if the results are those of the actions drawn
 
     def missed(self, lines: Mapping[str, float], constraints: Sequence[Quantity]) -> list[str]:
         """Return the constraints whose mean over seeds is beyond the limit."""
@@ -112,23 +108,23 @@ class CurvePoint(NamedTuple):
 class Frontier:
     """Reward against budget. `print` shows tables, `plain` returns the object that `--json` prints."""
 
-    kind: str  # "table" or "log"
+    kind: Literal["table", "log"]  # what the data are
     rounds: int  # the number of rounds, or of rows of a log
     actions: tuple[str, ...]  # the names of the actions
     reward: Quantity  # the name and the range of the reward
     constraints: tuple[Quantity, ...]  # the name, sense and range of each constraint
     varied: str  # the constraint whose limit is varied
     level: float  # the level of intervals
-    learners: dict[str, str]  # the learners, and the feedback of each
+    learners: dict[str, Literal["full", "bandit"]]  # the learners, and the feedback of each
     points: tuple[Point, ...]  # from the smallest limit to the largest
     actions_alone: dict[str, Estimates]  # the values of each action alone, for a log
     notes: tuple[str, ...]  # remarks on the limits and the estimates
-    curve: tuple[CurvePoint, ...]  # the points of a figure
-    action_means: dict[str, dict[str, float]]  # the averages by action and quantity
-    source: str = ""  # the name of the file
-    context: tuple[ContextGain, ...] = ()  # the gain of a context at each limit, if context columns were named
-    confidence: float | None = None  # for a log, the confidence with which the best plays keep the limits; None: none
-    action_rows: dict[str, int] = field(default_factory=dict)  # for a log, the rows of each action that value plays
+    curve: Annotated[tuple[CurvePoint, ...], HIDDEN]  # the points of a figure
+    action_means: Annotated[dict[str, dict[str, float]], HIDDEN]  # the averages by action and quantity
+    source: Annotated[str, HIDDEN] = ""  # the name of the file
+    context: Annotated[tuple[ContextGain, ...], IF_ANY] = ()  # the gain of a context at each limit, if there is a context
+    confidence: Annotated[float | None, IF_ANY] = None  # for a log, with which the best plays keep the limits; None: none
+    action_rows: Annotated[dict[str, int], IF_ANY] = field(default_factory=dict)  # for a log, that value plays, by action
 
     def __repr__(self) -> str:
         return (
@@ -200,11 +196,10 @@ class Frontier:
     def _repr_html_(self) -> str:
         return notebook.html_table(f"{self.reward.name} against {self.across}", self.rows(), self.notes)
 
-    def plain(self) -> schema.Frontier:
+    def plain(self) -> dict[str, Any]:
         """Return the numbers as a dictionary for JSON."""
-        plain = {name: _plain(getattr(self, name)) for name in JSON_FIELDS}
-        plain |= {name: _plain(getattr(self, name)) for name in OPTIONAL if getattr(self, name)}
-        return cast(schema.Frontier, plain)
+        numbers: dict[str, Any] = plain(self)
+        return numbers
 
 
 def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str | None]]:
@@ -229,14 +224,3 @@ def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str 
         values = {name: point.held_out.values[name]["dr"][:3] for name in names}
         rows.append(row("held out, doubly robust", values, point.held_out.play))
     return rows
-
-
-def _plain(value: object) -> Json:
-    if isinstance(value, Mean | BestPlay | LearnerResult | HeldOut | Point | Quantity | Value | ContextGain):
-        return {name: _plain(item) for name, item in value._asdict().items() if name != "bound" or item is not None}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    assert value is None or isinstance(value, bool | int | float | str)
-    return value

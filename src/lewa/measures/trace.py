@@ -1,7 +1,7 @@
 """The trace of a run, with its measures as properties."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Trace(Run):
     seeds: tuple[int, ...]  # (S,) the seeds
     floor: Vector  # (m,) the floors
     marks: Indices  # (n,) the rounds at which the sums below were read; the last is T
-    measured_on: str  # "play" (p_t), or "action": the action drawn, for a learner without a dense play
+    measured_on: Literal["play", "action"]  # "play" (p_t), or "action": the action drawn, for a learner without a dense play
     reward: Matrix  # (S, n)    sum of p.r (full information) or of the rewards drawn (bandit)
     shortfall: Cube  # (S, n, m) sum of floor - p.c, c the true mean where the game knows it, else as revealed
     positive: Cube  # (S, n, m) sum of [floor - p.c]+, likewise

@@ -43,7 +43,7 @@ def _learner(trace: Trace) -> LearnerSummary:
         "violation": spreads(violation(trace)),
         "positive_violation": spreads(positive_violation(trace)),
         "multiplier": trace.multiplier[:, -1].mean(axis=0).tolist(),
-        "measured_on": "action" if trace.measured_on == "action" else "play",
+        "measured_on": trace.measured_on,
         "guarantee": {**guarantee_of(guarantee), "holds": holds},
     }
 
