@@ -7,7 +7,6 @@ they have exactly the keys of their type. A number that is not finite becomes nu
 import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
-from functools import cache
 from math import isfinite
 from types import NoneType, UnionType
 from typing import (
@@ -177,9 +176,10 @@ def _finite(value: object) -> object:
 
 def plain(record: object) -> Any:
     """Return a record, a named tuple or a dataclass, as a dictionary for JSON, and so are those inside of it."""
-    kind: Any = type(record)
-    if _is_record(kind):
-        fields = [(name, getattr(record, name), marks) for name, marks in _marks(kind).items() if HIDDEN not in marks]
+    if _is_record(record):
+        fields = [
+            (name, getattr(record, name), marks) for name, marks in _marks(type(record)).items() if HIDDEN not in marks
+        ]
         return {name: plain(item) for name, item, marks in fields if item or IF_ANY not in marks}
     if isinstance(record, Mapping):
         return {str(name): plain(item) for name, item in record.items()}
@@ -189,12 +189,11 @@ def plain(record: object) -> Any:
     return record
 
 
-def _is_record(kind: Any) -> bool:
+def _is_record(kind: object) -> bool:
     return hasattr(kind, "_fields") or is_dataclass(kind)
 
 
-@cache
-def _marks(kind: Any) -> dict[str, tuple[object, ...]]:
+def _marks(kind: object) -> dict[str, tuple[object, ...]]:
     """Return the marks of each field of a record."""
     return {
         name: get_args(hint)[1:] if get_origin(hint) is Annotated else ()

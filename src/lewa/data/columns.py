@@ -104,15 +104,21 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
     """Return the game in these columns; errors call the columns by the name `file`."""
     check_names(names)
     sheet = Sheet.of(columns, file)
-    reward, constraints = find_queries(sheet, names)
+    reward, _ = find_queries(sheet, names)
     left_out: tuple[str, ...] = ()
     if names.drop_missing:
         sheet, left_out = _rated(sheet, reward.name)
-    if reward.name not in sheet.columns and sheet.actions_of(reward.name):
-        data = _wide(sheet, reward, constraints, names)
-    else:
-        data = _long(sheet, reward, constraints, names)
-    data = replace(data, notes=left_out)
+    layout, called = Layout.of(sheet, names)
+    if layout.propensity and (count := int(sheet.missing(reward.name).sum())):
+        raise ValueError(
+            f"the column {reward.name} of {sheet.file} must have a value in each row, got {count:,} of {sheet.rows:,} rows "
+            "without one: fill them in, or leave these rows out (--drop-missing, drop_missing=True)"
+        )
+    quantities = tuple(query.quantity(layout.values(sheet, query), layout.place()) for query in layout.queries)
+    labels = np.array(layout.wide) if layout.wide else sheet.distinct(layout.action)[0]
+    reader = Reader(layout, quantities, labels, called)
+    game = reader.log(sheet) if layout.propensity else reader.table(sheet)
+    data = replace(reader.data(game, sheet.source), notes=left_out)
     context = [parse_context(sheet, text) for text in texts("context", names.context)]
     if not context and names.group is None:
         return data
@@ -121,10 +127,10 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
         _, row = in_order(sheet.labels(sheet.find(names.round, "round", "t")))
         rows = np.unique(row, return_index=True)[1]
     known = [*(name for name, _ in context), *([] if names.group is None else [names.group])]
-    check_known_before(sheet, known, _outcomes(sheet, reward, constraints, names), row)
+    check_known_before(sheet, known, _outcomes(sheet, layout, names), row)
     if names.group is not None:
-        labels = np.array([str(cell) for cell in sheet.labels(sheet.find(names.group, names.group)).tolist()])
-        data = replace(data, groups=labels if rows is None else labels[rows])
+        groups = np.array([str(cell) for cell in sheet.labels(sheet.find(names.group, names.group)).tolist()])
+        data = replace(data, groups=groups if rows is None else groups[rows])
     if not context:
         return data
     features = read_contexts(sheet, context, rows)
@@ -149,15 +155,14 @@ def _rated(sheet: Sheet, reward: str) -> tuple[Sheet, tuple[str, ...]]:
     )
 
 
-def _outcomes(sheet: Sheet, reward: "Query", constraints: list["Query"], names: Columns) -> dict[str, str]:
+def _outcomes(sheet: Sheet, layout: "Layout", names: Columns) -> dict[str, str]:
     """Return what each column is that shows the decision or its outcome."""
     words = {}
-    if reward.name in sheet.columns:  # a row has one action
-        words = {names.propensity or "propensity": "the propensity"}
-        words[action_labels(sheet, names.action)[0] or "action"] = "the action"
-    for query in (reward, *constraints):
-        what = "the reward" if query is reward else "a constraint"
-        words |= dict.fromkeys([query.name, *(f"{query.name}:{action}" for action in sheet.actions_of(query.name))], what)
+    if not layout.wide:  # a row has one action
+        words = {names.propensity or "propensity": "the propensity", layout.action: "the action"}
+    for n, query in enumerate(layout.queries):
+        columns = [query.name, *(f"{query.name}:{action}" for action in sheet.actions_of(query.name))]
+        words |= dict.fromkeys(columns, "a constraint" if n else "the reward")
     return words
 
 
@@ -254,19 +259,95 @@ def _parse(sheet: Sheet, text: str, sense: Sense, check: bool = True) -> Query:
 # What is there -----------------------------------------------------------------------------------------------------------
 
 
-def _wide(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
-    """Return the table of columns NAME:ACTION."""
-    actions = sheet.actions_of(reward.name)
-    quantities, cubes = [], []
-    for query in (reward, *constraints):
-        check_wide(sheet, reward, query)
-        values = np.column_stack([sheet.numbers(f"{query.name}:{action}") for action in actions])
-        quantity = query.quantity(values, lambda at: f"for {actions[at % len(actions)]} in row {at // len(actions) + 1}")
-        quantities.append(quantity)
-        cubes.append(to_unit(quantity, values))
-    game = Table(cubes[0], np.stack(cubes[1:], axis=2))
-    labels_shown = action_names(actions, action_labels(sheet, names.action)[1])
-    return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
+class Layout(NamedTuple):
+    """The columns that are read, by their role."""
+
+    file: str  # the name of the data, for messages
+    queries: tuple[Query, ...]  # the reward, then the constraints
+    wide: tuple[str, ...] = ()  # the actions with a column NAME:ACTION each; empty if every row has one action
+    action: str = ""  # the column of actions
+    round: str = ""  # the column of rounds, in a table with one row per round and action
+    propensity: str = ""  # the column of propensities, in a log
+
+    @classmethod
+    def of(cls, sheet: Sheet, names: Columns) -> "tuple[Layout, dict[str, str]]":
+        """Return the columns to read, and the user's names of the actions."""
+        reward, constraints = find_queries(sheet, names)
+        action, called = action_labels(sheet, names.action)
+        layout = cls(sheet.file, (reward, *constraints))
+        if reward.name not in sheet.columns and sheet.actions_of(reward.name):
+            for query in layout.queries:
+                check_wide(sheet, reward, query)
+            return layout._replace(wide=tuple(sheet.actions_of(reward.name))), called
+        sheet.find(None, reward.name)
+        layout = layout._replace(action=sheet.find(action, "action"))
+        for query in layout.queries:
+            if query.name not in sheet.columns:
+                raise ValueError(
+                    f"{sheet.file} has a column {reward.name} but columns {query.name}:ACTION: use one layout for all "
+                    "quantities"
+                )
+        if names.propensity is not None or "propensity" in sheet.columns:
+            return layout._replace(propensity=sheet.find(names.propensity, "propensity")), called
+        return layout._replace(round=find_round(sheet, names)), called
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        if self.wide:
+            return [f"{query.name}:{action}" for query in self.queries for action in self.wide]
+        return [*(query.name for query in self.queries), *filter(None, (self.action, self.round, self.propensity))]
+
+    def values(self, sheet: Sheet, query: Query) -> Values:
+        """Return the numbers of a quantity: (n,), or (n, K) if there is a column for each action."""
+        if not self.wide:
+            return sheet.numbers(query.name)
+        return np.column_stack([sheet.numbers(f"{query.name}:{action}") for action in self.wide])
+
+    def place(self, first: int = 0) -> Callable[[int], str]:
+        """Return the function that describes the position of an index of rows with `first` others before, for messages."""
+        K = len(self.wide)
+        if not K:
+            return lambda at: f"in row {first + at + 1}"
+        return lambda at: f"for {self.wide[at % K]} in row {first + at // K + 1}"
+
+
+class Reader(NamedTuple):
+    """Reads rows as numbers in [0, 1]."""
+
+    layout: Layout  # the columns
+    quantities: tuple[Quantity, ...]  # the reward, then the constraints
+    labels: Labels  # the labels of the actions, sorted
+    called: dict[str, str]  # the user's names of actions, by label
+
+    def units(self, sheet: Sheet) -> list[Values]:
+        """Return the values of each quantity."""
+        pairs = zip(self.layout.queries, self.quantities, strict=True)
+        return [q.scale.unit(self.layout.values(sheet, query)).clip(0, 1) for query, q in pairs]  # but for rounding there
+
+    def action(self, sheet: Sheet) -> Indices:
+        """Return the action of each row, counted from 0."""
+        labels, which = sheet.distinct(self.layout.action)
+        action: Indices = np.searchsorted(self.labels, labels)[which]
+        return action
+
+    def log(self, sheet: Sheet) -> Log:
+        """Return the rows as a log."""
+        values = self.units(sheet)
+        propensity = sheet.numbers(self.layout.propensity)
+        return Log(self.action(sheet), propensity, values[0], np.column_stack(values[1:]), self.labels.size)
+
+    def table(self, sheet: Sheet) -> Table:
+        """Return the rows as a table."""
+        values = self.units(sheet)
+        if self.layout.wide:
+            return Table(values[0], np.stack(values[1:], axis=2))
+        return _table(sheet, self.layout.round, self.labels, self.action(sheet), values)
+
+    def data(self, game: Table | Log | StreamedLog, source: str) -> Data:
+        """Return a game that was read with the names of its actions and its quantities."""
+        names = action_names([label_text(label) for label in self.labels.tolist()], self.called)
+        return Data(game, names, self.quantities[0], self.quantities[1:], source)
 
 
 def check_wide(sheet: Sheet, reward: Query, query: Query) -> None:
@@ -283,49 +364,6 @@ def check_wide(sheet: Sheet, reward: Query, query: Query) -> None:
         raise ValueError(
             f"{sheet.file} lacks the column {query.name}:{missing[0]}: each of {', '.join(actions)} must have one"
         )
-
-
-def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
-    """Return the table or the log from rows with one action each."""
-    sheet.find(None, reward.name)
-    action_column, called = action_labels(sheet, names.action)
-    labels, action = sheet.distinct(sheet.find(action_column, "action"))
-    quantities, values = [], []
-    if _is_log(sheet, names) and (count := int(sheet.missing(reward.name).sum())):
-        raise ValueError(
-            f"the column {reward.name} of {sheet.file} must have a value in each row, got {count:,} of {sheet.rows:,} rows "
-            "without one: fill them in, or leave these rows out (--drop-missing, drop_missing=True)"
-        )
-    for query in (reward, *constraints):
-        check_long(sheet, reward, query)
-        raw = sheet.numbers(query.name)
-        quantities.append(query.quantity(raw, lambda at: f"in row {at + 1}"))
-        values.append(to_unit(quantities[-1], raw))
-    game: Table | Log
-    if _is_log(sheet, names):
-        propensity = sheet.numbers(sheet.find(names.propensity, "propensity"))
-        game = Log(action, propensity, values[0], np.column_stack(values[1:]), len(labels))
-    else:
-        game = _table(sheet, names, labels, action, values)
-    labels_shown = action_names([label_text(label) for label in labels.tolist()], called)
-    return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
-
-
-def _is_log(sheet: Sheet, names: Columns) -> bool:
-    return names.propensity is not None or "propensity" in sheet.columns
-
-
-def check_long(sheet: Sheet, reward: Query, query: Query) -> None:
-    """Raise ValueError if a quantity has one column per action while the reward has a single column."""
-    if query.name not in sheet.columns:
-        raise ValueError(
-            f"{sheet.file} has a column {reward.name} but columns {query.name}:ACTION: use one layout for all quantities"
-        )
-
-
-def to_unit(quantity: Quantity, values: Values) -> Values:
-    """Return values in [0, 1]."""
-    return quantity.scale.unit(values).clip(0, 1)  # but for rounding they lie there
 
 
 def action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
@@ -358,9 +396,9 @@ def action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str,
     return names
 
 
-def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values: list[Values]) -> Table:
+def _table(sheet: Sheet, round_column: str, labels: Labels, action: Indices, values: list[Values]) -> Table:
     """Return the table from rows with one round and one action each."""
-    rounds, row = in_order(sheet.labels(find_round(sheet, names)))
+    rounds, row = in_order(sheet.labels(round_column))
     T, K = len(rounds), len(labels)
     rows = action.size
     if 4 * rows < T * K - 1000:  # there must be T K rows: do not allocate a table that is mostly empty

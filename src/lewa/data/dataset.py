@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from lewa.data.files import columns_of, decoding
-from lewa.data.sheet import Column
+from lewa.data.sheet import Column, Sheet
 from lewa.version import install
 
 LARGE = 1 << 26  # numbers in a Parquet file from which on it is streamed
@@ -29,6 +29,10 @@ class Group(NamedTuple):
         with decoding(self.name):  # in one thread: others abort a process that ends while they are at work
             table = self.fragment.to_table(schema=self.schema, columns=list(columns), use_threads=False)
         return columns_of(table, self.name)
+
+    def sheet(self, columns: Sequence[str]) -> Sheet:
+        """Read these columns as a sheet; its cells are checked on access."""
+        return Sheet.of(self.read(columns), self.name)._replace(first=self.start)
 
 
 class Dataset(NamedTuple):

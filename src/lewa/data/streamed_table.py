@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lewa.blocks import NO_CONTEXTS, Block
+from lewa.data.columns import Reader
 from lewa.data.dataset import Group
-from lewa.data.layout import Reader
 from lewa.data.sheet import Labels
 from lewa.games.table import CHUNK, Table
 from lewa.types import Cube, Indices, Matrix, Vector, Words
@@ -93,7 +93,7 @@ class StreamedTable(Table):
         """Return the columns of a row group: of each quantity, before them round and action where these are in rows."""
         if getattr(self._here, "group", None) != n:
             layout = self.reader.layout
-            sheet = layout.sheet(self.groups[n])
+            sheet = self.groups[n].sheet(layout.columns)
             before = [] if layout.wide else [sheet.labels(layout.round), self.reader.action(sheet)]
             self._here.columns, self._here.group = [*before, *self.reader.units(sheet)], n
         columns: list[Labels] = self._here.columns

@@ -13,27 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.data.columns import (
-    Columns,
-    Data,
-    Quantity,
-    Query,
-    action_labels,
-    action_names,
-    check_long,
-    check_names,
-    check_wide,
-    find_queries,
-    find_round,
-    label_text,
-    texts,
-)
+from lewa.data.columns import Columns, Data, Layout, Quantity, Query, Reader, check_names, texts
 from lewa.data.dataset import Dataset, Group, each, open_dataset
-from lewa.data.layout import Layout, Reader
-from lewa.data.log import StreamedLog, as_propensities
+from lewa.data.log import Log, StreamedLog, as_propensities
 from lewa.data.sheet import Labels, Sheet
 from lewa.data.streamed_table import StreamedTable
-from lewa.games.table import Table
 from lewa.types import Vector
 
 
@@ -45,35 +29,13 @@ def read_stream(path: Path, names: Columns, executor: Executor | None = None) ->
         raise ValueError(f"context columns need a file that is read as a whole; {path.name} is read in parts")
     check_names(names)
     dataset = open_dataset(path)
-    layout, called = _layout(dataset, names)
+    layout, called = Layout.of(Sheet(dict.fromkeys(dataset.columns, np.empty(0)), dataset.name), names)
     scans = list(each(executor, partial(scan, layout), dataset.groups))
     quantities = tuple(_quantity(query, n, scans) for n, query in enumerate(layout.queries))
     labels = np.array(layout.wide) if layout.wide else np.unique(np.concatenate([part.labels for part in scans]))
-    labels_shown = action_names([label_text(label) for label in labels.tolist()], called)
-    reader = Reader(layout, quantities, labels)
-    game: Table | StreamedLog = (
-        _log(dataset, reader, scans, labels) if layout.propensity else StreamedTable(dataset.groups, reader)
-    )
-    return Data(game, labels_shown, quantities[0], quantities[1:], path.name)
-
-
-def _layout(dataset: Dataset, names: Columns) -> tuple[Layout, dict[str, str]]:
-    """Return the columns to read, and the user's names of the actions."""
-    head = Sheet(dict.fromkeys(dataset.columns, np.empty(0)), dataset.name)
-    reward, constraints = find_queries(head, names)
-    action, called = action_labels(head, names.action)
-    queries = (reward, *constraints)
-    if reward.name not in head.columns and head.actions_of(reward.name):
-        for query in queries:
-            check_wide(head, reward, query)
-        return Layout(dataset.name, queries, tuple(head.actions_of(reward.name))), called
-    head.find(None, reward.name)
-    for query in queries:
-        check_long(head, reward, query)
-    layout = Layout(dataset.name, queries, action=head.find(action, "action"))
-    if names.propensity is not None or "propensity" in head.columns:
-        return layout._replace(propensity=head.find(names.propensity, "propensity")), called
-    return layout._replace(round=find_round(head, names)), called
+    reader = Reader(layout, quantities, labels, called)
+    game = _log(dataset, reader, scans, labels) if layout.propensity else StreamedTable(dataset.groups, reader)
+    return reader.data(game, path.name)
 
 
 # The first pass ----------------------------------------------------------------------------------------------------------
@@ -92,7 +54,7 @@ class Scan(NamedTuple):
 
 def scan(layout: Layout, group: Group) -> Scan:
     """Check the cells of a row group, and return its ranges, labels and propensities."""
-    sheet = layout.sheet(group)
+    sheet = group.sheet(layout.columns)
     low, high, places = [], [], []
     for query in layout.queries:
         values, place = layout.values(sheet, query), layout.place(group.start)
@@ -125,4 +87,8 @@ def _log(dataset: Dataset, reader: Reader, scans: Sequence[Scan], labels: Labels
         least[at], largest[at] = np.minimum(least[at], part.least), np.maximum(largest[at], part.largest)
     starts = tuple(group.start for group in dataset.groups)
     m = len(reader.quantities) - 1
-    return StreamedLog(dataset.groups, starts, dataset.rows, labels.size, m, least, largest, reader.log)
+    return StreamedLog(dataset.groups, starts, dataset.rows, labels.size, m, least, largest, partial(_read, reader))
+
+
+def _read(reader: Reader, group: Group) -> Log:
+    return reader.log(group.sheet(reader.layout.columns))

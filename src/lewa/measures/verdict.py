@@ -12,7 +12,7 @@ from lewa.measures.performance import conditions, hindsight, regret
 from lewa.measures.trace import Trace, check_trace
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, HasGuarantees, applicable, none
 from lewa.theory.projected import REST, REST_UNKNOWN
-from lewa.types import Matrix, State, Vector
+from lewa.types import Array, State, Vector
 from lewa.units import Units
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
@@ -126,7 +126,7 @@ def _holds_in_context(trace: Trace, statement: Guarantee) -> bool | None:
 
 
 def bounds_hold(
-    kind: str | None, bounds: Sequence[float | None], regrets: Vector, shortfall: Matrix, positive: Matrix, rounds: int
+    kind: str | None, bounds: Sequence[float | None], regrets: Array, shortfall: Array, positive: Array, rounds: int
 ) -> bool | None:
     """Return whether the bounds on regret, violation and positive violation held; None if runs cannot decide.
 

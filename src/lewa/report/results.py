@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from lewa.paper.verdicts import VerdictLine
 from lewa.report.charts import COLOURS
 from lewa.schema import mismatch
 from lewa.theory.guarantees import PATHWISE
+from lewa.types import Array
 
-Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 World: TypeAlias = tuple[str, tuple[float, ...]]  # a game and a floor
 
 

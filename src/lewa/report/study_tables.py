@@ -14,7 +14,8 @@ from lewa.paper.verdicts import VerdictLine
 from lewa.report import captions
 from lewa.report.captions import LEVEL
 from lewa.report.page import Cell, Folded, Part, Section, Table, number, slug
-from lewa.report.results import Array, Result
+from lewa.report.results import Result
+from lewa.types import Array
 
 SENSES = {"<=": "\N{LESS-THAN OR EQUAL TO}", ">=": "\N{GREATER-THAN OR EQUAL TO}"}
 

@@ -15,7 +15,8 @@ from lewa.formatting import printable_text
 from lewa.lab.names import short
 from lewa.lab.storage import write
 from lewa.measures.rate_fit import student
-from lewa.report.results import Array, Result
+from lewa.report.results import Result
+from lewa.types import Array
 
 LEVEL = 0.95
 MEASURES = ("regret", "violation", "positive_violation", "reward")
