@@ -46,9 +46,9 @@ BEYOND = (
     ("exp-lewa", "lewa", (0, 0)),
     ("op-ewa", "lewa", (0, 4)),
     ("safe-mixing", "lewa", (0, 4)),
-    ("loss-bandit-lewa", "bandit-lewa", (1.3, 1.3)),
+    ("loss-lewa", "bandit-lewa", (1.3, 1.3)),
     ("lewa-ix", "bandit-lewa", (1.3, 1.3)),
-    ("anytime-bandit-lewa", "hp-bandit-lewa", (1.3, 1.3)),
+    ("anytime-loss-lewa", "hp-bandit-lewa", (1.3, 1.3)),
     ("lewa-ucb", "hp-bandit-lewa", (1.3, 1.3)),
     ("bandit-op-ewa", "hp-bandit-lewa", (0, 4)),
     ("paced-hedge", "lewa", (0, 8)),
@@ -216,7 +216,7 @@ def beside_the_papers() -> list[Row]:
 def growth_of_bandit() -> list[Row]:
     """Measure the time per round with many actions for bandit learners that change one weight."""
     sizes, rows = (10, 10_000, 1_000_000), []
-    for name in ("bandit-lewa", "loss-bandit-lewa", "lewa-ix"):
+    for name in ("bandit-lewa", "loss-lewa", "lewa-ix"):
         times = best_of(TURNS, *(bandit(tuned(ALL[name], K), K, 200_000) for K in sizes))
         for K, ns, goal in zip(sizes[1:], times[1:], (6, 25), strict=True):
             rows.append(at_most(f"{name}, K = {K:,} against K = 10", ns, ns / times[0], goal))

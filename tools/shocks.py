@@ -22,9 +22,9 @@ ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "assets" / "shocks"
 T, RUNS, WINDOW, LIMIT = 24_000, 4, 500, 0.4
 SHOWN_DEBT = 400  # the debt of 1,000 decisions that cost twice their limit: where a curve leaves its panel
-CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp")
+CONTESTANTS = ("auto", "anytime-loss-lewa", "ucb-lp", "thompson-lp")
 RANGES = (1.0, 2.0, 4.0, 20.0, 80.0)  # declared for costs with a heavy tail
-CALLED = {"auto": "default agent", "anytime-bandit-lewa": "previous default (`anytime-bandit-lewa`)"}
+CALLED = {"auto": "default agent", "anytime-loss-lewa": "previous default (`anytime-loss-lewa`)"}
 
 
 class World(NamedTuple):

@@ -30,11 +30,11 @@ from lewa.theory.setting import Setting, most_late
 from lewa.validation import as_count, short_repr
 
 GOALS = ("practice", "proved")
-ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
+ANYTIME = {"bandit": "anytime-loss-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
 IN_CONTEXT = ("proved-squarecb-lewa", "anytime-proved-squarecb-lewa")  # proved with features: with a horizon, and without
 # Learners with a theorem for late answers; the first needs no horizon.
 LATE = {
-    "bandit": ("late-bandit-lewa", "loss-bandit-lewa", "late-loss-bandit-lewa", "late-lewa-ix"),
+    "bandit": ("late-anytime-loss-lewa", "loss-lewa", "late-loss-lewa", "late-lewa-ix"),
     "full": ("late-lewa", "lewa", "fixed-share-lewa"),
 }
 EXPONENTS = [0.525 + n / 40 for n in range(19)]  # b in (1/2, 1), which trades regret for violation
@@ -115,7 +115,7 @@ def least_bound_beside(
     None for other learners, and if nothing is proved about any learner for these numbers.
 
     >>> least_bound_beside("squarecb-lewa", "bandit", 10, None, [0.6], restarts=False)
-    LearnerChoice(name='anytime-bandit-lewa', settings={})
+    LearnerChoice(name='anytime-loss-lewa', settings={})
     """
     if name != PRACTICE[feedback][0]:
         return None
@@ -205,9 +205,9 @@ def choose_for_late_answers(
         Settings that the learner must have, such as epsilon for a bound with probability 1 - epsilon.
 
     >>> choose_for_late_answers("bandit", 10, None, 0.6, delay=20)
-    LearnerChoice(name='late-bandit-lewa', settings={})
+    LearnerChoice(name='late-anytime-loss-lewa', settings={})
     >>> choose_for_late_answers("bandit", 2, 1_000_000, 0.6, delay=1).called
-    'loss-bandit-lewa delay=1 b=0.68'
+    'loss-lewa delay=1 b=0.68'
     """
     T, d, settings = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0), dict(others or {})
     late, foreseen = most_late(T, d), {"delay": float(d)}

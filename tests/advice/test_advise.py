@@ -316,7 +316,7 @@ def test_no_setting_beside_the_advised_one_has_a_smaller_bound() -> None:
 @pytest.mark.parametrize(
     ("question", "name", "settings"),
     [  # each was better than what was advised, on a coarser grid
-        (("bandit", 10, 10**8, 0.6, "arbitrary"), "loss-bandit-lewa", {"b": 0.66}),
+        (("bandit", 10, 10**8, 0.6, "arbitrary"), "loss-lewa", {"b": 0.66}),
         (("full", 10, 10**5, (0.5, 0.3), "arbitrary"), "lewa", {"b": 0.7}),
         (("full", 5, 1000, 0.3, "arbitrary", False, False, 0.05), "lewa", {"b": 0.74}),
         (("full", 50, 1000, 0.6, "iid", True), "explore-then-project", {"explore": 299.0, "epsilon": 1e-3}),

@@ -17,7 +17,7 @@ THREADS = 3
 
 
 def make(path: Path) -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", name="router", journal=path, seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", name="router", journal=path, seed=0)
     agent.stop_journal()
 
 

@@ -63,7 +63,7 @@ def test_the_learner_sees_units_and_the_user_never_does() -> None:
 
 
 def test_values_outside_their_range_are_clipped_for_the_learner_and_count_as_they_are() -> None:
-    agent, twin = (small(learner="anytime-bandit-lewa") for _ in range(2))
+    agent, twin = (small(learner="anytime-loss-lewa") for _ in range(2))
     agent.update(agent.pull(), reward=7.0, cost=0.5, quality=4.0)
     twin.update(twin.pull(), reward=1.0, cost=0.01, quality=4.0)
     assert agent.pull() == twin.pull()
@@ -101,7 +101,7 @@ def test_the_default_learner_takes_costs_outside_their_range_as_they_are() -> No
         (lambda: small(seed=-1), "seed must be an integer of at least 0, got -1"),
         (lambda: small("bandit-lwea"), "did you mean 'bandit-lewa'"),
         (lambda: small(horizon=0), "horizon must be an integer of at least 1, got 0"),
-        (lambda: small(horizon=None), "needs horizon, .* anytime-bandit-lewa needs none"),
+        (lambda: small(horizon=None), "needs horizon, .* anytime-loss-lewa needs none"),
         (lambda: small("lewa", horizon=None), "anytime-lewa needs none"),
         (lambda: small(feedback="partial"), "feedback must be 'bandit' or 'full', got 'partial'"),
         (lambda: small(max_pending=0), "max_pending must be an integer of at least 1, got 0"),
@@ -148,7 +148,7 @@ def test_an_expected_value_outside_its_range_is_refused() -> None:
 # The learner's moves -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bandit-lewa", "loss-bandit-lewa", "anytime-bandit-lewa", "lewa-ucb", "hp-bandit-lewa"])
+@pytest.mark.parametrize("name", ["bandit-lewa", "loss-lewa", "anytime-loss-lewa", "lewa-ucb", "hp-bandit-lewa"])
 @pytest.mark.parametrize("m", [1, 2])
 def test_an_agent_makes_the_moves_of_the_batch_loop(name: str, m: int) -> None:
     rng = np.random.default_rng(9)
@@ -190,10 +190,10 @@ def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -
     advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
     assert known.setup.learner_name == advised.name
     assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
-    for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-op-ewa")):  # which never start afresh
+    for kind, name in (("bandit", "anytime-loss-lewa"), ("full", "anytime-op-ewa")):  # which never start afresh
         assert Agent(actions, lines, feedback=kind, goal="proved", seed=0).setup.learner_name == name
     many = Agent([*range(3000)], lines, goal="proved", seed=0)
-    assert many.setup.learner_name == "anytime-bandit-lewa"  # of which nothing is proved
+    assert many.setup.learner_name == "anytime-loss-lewa"  # of which nothing is proved
     for kind, name in (("bandit", "squarecb-lewa"), ("full", "paced-hedge")):
         for horizon in (None, 100_000):
             assert Agent(actions, lines, feedback=kind, horizon=horizon, seed=0).setup.learner_name == name
@@ -553,7 +553,7 @@ def test_many_actions_do_not_write_out_their_play() -> None:
 
 WITHOUT = """
 from lewa import Agent, at_most
-agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", horizon=100, seed=1)
+agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", horizon=100, seed=1)
 for n in range(30):
     d = agent.pull(available=["b"] if n % 10 == 9 else None)
     agent.update(d, cost=0.3 if d.action == "a" else 0.6)
@@ -603,7 +603,7 @@ def test_full_information_wants_one_value_per_action() -> None:
 
 def test_a_seed_that_is_left_out_is_drawn_and_recorded(tmp_path: Path) -> None:
     def new(**more: Any) -> Agent:
-        return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", name="router", **more)
+        return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", name="router", **more)
 
     seeds = {new().setup.seed for _ in range(8)}
     assert len(seeds) == 8  # two of 8 numbers of 32 bits are alike once in 10**8 runs

@@ -12,7 +12,7 @@ from lewa.agent import ClosedError, Decision, UnknownError, batches
 from lewa.agent.driver import Driver
 from lewa.agent.pending import Block
 
-LEARNERS = ("auto", "anytime-bandit-lewa", "late-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
+LEARNERS = ("auto", "anytime-loss-lewa", "late-anytime-loss-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
 
 
 def fresh(learner: str, **more: Any) -> Agent:
@@ -47,7 +47,7 @@ def test_batches_are_single_calls(learner: str, options: dict[str, Any]) -> None
         assert many.snapshot() == one.snapshot()
 
 
-@pytest.mark.parametrize("learner", ["auto", "late-bandit-lewa", "bandit-op-ewa", "lewa"])
+@pytest.mark.parametrize("learner", ["auto", "late-anytime-loss-lewa", "bandit-op-ewa", "lewa"])
 def test_answers_of_several_batches_in_any_order_are_single_calls(learner: str) -> None:
     one, many, dice = fresh(learner), fresh(learner), np.random.default_rng(3)
     waiting: list[int] = []
@@ -82,7 +82,7 @@ def test_a_batch_after_a_mask_has_every_action_there() -> None:
 
 
 def test_a_few_open_decisions_do_not_keep_the_arrays_of_their_batches() -> None:
-    agent = fresh("anytime-bandit-lewa")
+    agent = fresh("anytime-loss-lewa")
     good = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
     for _ in range(12):
         agent.update_many([(decision, good) for decision in agent.pull_many(100)[1:]])
@@ -93,7 +93,7 @@ def test_a_few_open_decisions_do_not_keep_the_arrays_of_their_batches() -> None:
 
 @pytest.mark.parametrize("how", ["one by one", "together", "closed"])
 def test_the_last_decisions_of_a_batch_do_not_wait_for_another_batch_to_leave_it(how: str) -> None:
-    agent = fresh("anytime-bandit-lewa")
+    agent = fresh("anytime-loss-lewa")
     first, *others = agent.pull_many(100)
     if how == "together":
         agent.update_many([(decision, {"reward": 0.5, "cost": 0.5, "quality": 0.5}) for decision in others])
@@ -106,7 +106,7 @@ def test_the_last_decisions_of_a_batch_do_not_wait_for_another_batch_to_leave_it
     assert agent._state.open[first.id].charged.base is None
 
 
-@pytest.mark.parametrize("learner", ["bandit-op-ewa", "late-bandit-lewa"])  # their decisions carry plays or charges
+@pytest.mark.parametrize("learner", ["bandit-op-ewa", "late-anytime-loss-lewa"])  # their decisions carry plays or charges
 def test_a_decision_that_leaves_its_batch_has_arrays_of_its_own(learner: str) -> None:
     agent = fresh(learner)
     first, second, *others = agent.pull_many(100)
@@ -186,7 +186,7 @@ def test_numpy_numbers_of_decisions_are_recorded_as_integers(tmp_path: Path) -> 
 # What is reserved, without a walk over the open decisions -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", ["auto", "anytime-bandit-lewa", "lewa"])
+@pytest.mark.parametrize("learner", ["auto", "anytime-loss-lewa", "lewa"])
 @pytest.mark.parametrize("unanswered", ["charge", {"reward": 0.0, "cost": 0.25}], ids=["charge", "fixed"])
 def test_what_is_reserved_is_the_sum_over_the_open_decisions(learner: str, unanswered: Any) -> None:
     agent, dice = fresh(learner, unanswered=unanswered), np.random.default_rng(2)
@@ -211,7 +211,7 @@ def test_what_is_reserved_is_the_sum_over_the_open_decisions(learner: str, unans
         assert state.reserved_total(f) == pytest.approx(walk, rel=1e-9)
 
 
-@pytest.mark.parametrize("learner", ["auto", "anytime-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["auto", "anytime-loss-lewa"])
 def test_many_open_decisions_are_saved_in_columns(learner: str) -> None:
     agent = fresh(learner)
     agent.pull_many(1200)
@@ -266,7 +266,7 @@ def list_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_warming_runs_the_steps_of_lists_too(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = list_steps(monkeypatch)
-    fresh("anytime-bandit-lewa").warm()
+    fresh("anytime-loss-lewa").warm()
     assert ran == ["draw_many", "add_many", "learn_many"]
     fresh("lewa").warm()  # it learns answers of all actions one by one
     assert ran[3:] == ["draw_many"]

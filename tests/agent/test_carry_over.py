@@ -128,7 +128,7 @@ def test_a_learner_without_a_debt_is_refused_and_the_others_print_no_bound(learn
 
 @pytest.mark.plain
 def test_forgiving_begins_a_segment_and_leaves_a_learner_without_a_debt_as_it_is() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="late-bandit-lewa", seed=2)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="late-anytime-loss-lewa", seed=2)
     for _ in range(50):
         agent.update(agent.pull(), reward=0.5, cost=0.9)
     before = agent.snapshot()["state"]["learner"]

@@ -16,7 +16,7 @@ from lewa.agent.records import Change, Record
 
 pytestmark = pytest.mark.compiled
 
-LEARNERS = ("auto", "bandit-lewa", "anytime-bandit-lewa", "bandit-op-ewa", "lewa-ix", "ucb1", "exp3")
+LEARNERS = ("auto", "bandit-lewa", "anytime-loss-lewa", "bandit-op-ewa", "lewa-ix", "ucb1", "exp3")
 
 
 def fresh(learner: str = "auto", seed: int = 3) -> Agent:
@@ -265,7 +265,7 @@ def test_a_fallback_named_before_the_first_decision_changes_no_guarantee() -> No
 @pytest.mark.plain
 def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.3}  # y costs at most 0.3
-    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", settings=settings, seed=0)
+    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-anytime-loss-lewa", settings=settings, seed=0)
 
     def slack_after(*_: object) -> object:
         return agent.setup.learner.parameters["cap_slack"]
@@ -279,7 +279,7 @@ def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
 @pytest.mark.plain
 def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.5}
-    agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-bandit-lewa", settings=settings, seed=0)
+    agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=0)
     dice = np.random.default_rng(0)
 
     def answer(rounds: int, costs: dict[str, float], available: list[str] | None = None) -> list[str]:
@@ -310,7 +310,7 @@ def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> Non
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize(("learner", "kept"), [("auto", 1), ("late-bandit-lewa", 30)])
+@pytest.mark.parametrize(("learner", "kept"), [("auto", 1), ("late-anytime-loss-lewa", 30)])
 def test_many_changes_make_no_long_status(learner: str, kept: int) -> None:
     """A loop that sets a limit every few minutes: what is said of all segments alike is said once."""
 

@@ -140,7 +140,7 @@ def test_costs_without_rewards_and_decisions_without_answers_count() -> None:
 
 def test_decisions_in_flight_are_reserved_and_bounded() -> None:
     # The default learner charges a decision at the draw; with others the nine in flight are expected to cost as much now.
-    for learner, reserved in (("auto", (8 + 9 * 0.2) / 10), ("anytime-bandit-lewa", 8)):
+    for learner, reserved in (("auto", (8 + 9 * 0.2) / 10), ("anytime-loss-lewa", 8)):
         limit = at_most("cost", 0.2, range=(0, 10))
         agent = Agent(["a"], [limit], max_pending=20, expected={"cost": [0.2]}, learner=learner, seed=0)
         for _ in range(10):

@@ -212,7 +212,7 @@ def test_the_close_of_a_billed_decision_ends_the_failures() -> None:
 
 
 def test_a_failure_is_reported_once_where_answers_wait_for_the_close() -> None:
-    agent, _ = made(breaker=Breaker(failures=2), learn="close", expire_after=9, learner="late-bandit-lewa")
+    agent, _ = made(breaker=Breaker(failures=2), learn="close", expire_after=9, learner="late-anytime-loss-lewa")
     decision = agent.pull()
     agent.fail(decision)
     before = agent.snapshot()
@@ -412,7 +412,7 @@ def life(agent: Agent, clock: Seconds, decisions: int) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize("learner", ["auto", "anytime-bandit-lewa", "late-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["auto", "anytime-loss-lewa", "late-anytime-loss-lewa"])
 def test_records_files_and_journals_give_the_same_agent(learner: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"learner": learner, "breaker": Breaker(failures=2, rest=20, longest=60)}
     agent, clock = made(**options)

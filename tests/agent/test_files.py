@@ -21,7 +21,7 @@ ASSETS = Path(__file__).parent.parent / "assets"
 LATER = ("recent", "debt", "exposure", "changes", "shifts", "delays", "segments")  # than the first files of version 1
 
 
-def at_work(learner: str = "anytime-bandit-lewa", horizon: int | None = None, **more: Any) -> Agent:
+def at_work(learner: str = "anytime-loss-lewa", horizon: int | None = None, **more: Any) -> Agent:
     """An agent with answered, half-answered and unanswered decisions."""
     lines = [at_most("cost", 0.002, range=(0, 0.01)), at_least("quality", 3, range=(1, 5))]
     agent = Agent(["small", "medium", "large"], lines, horizon=horizon, learner=learner, seed=11, **more)
@@ -45,7 +45,7 @@ def carry_on(agent: Agent, vector: bool) -> list[Any]:
     return [*said, agent.snapshot()]
 
 
-LEARNERS = [("anytime-bandit-lewa", None), ("bandit-lewa", 200), ("lewa-ucb", 200), ("lewa", 200), ("lewa+doubling", None)]
+LEARNERS = [("anytime-loss-lewa", None), ("bandit-lewa", 200), ("lewa-ucb", 200), ("lewa", 200), ("lewa+doubling", None)]
 
 
 @pytest.mark.parametrize(("name", "horizon"), LEARNERS)
@@ -146,7 +146,7 @@ def test_an_agent_saved_under_a_name_of_an_earlier_version_continues() -> None:
         (lambda plain: plain["setup"].pop("lines"), "not complete: KeyError"),
         (lambda plain: plain["state"]["book"].pop(), "the statistics of 3 quantities must have as many rows, got 2"),
         (lambda plain: plain["state"]["book"][0]["seen"].pop(), "seen must have one number per action, 3, got 2"),
-        (lambda plain: plain["state"]["learner"].pop("losses"), "a saved AnytimeBanditLewaState has the fields"),
+        (lambda plain: plain["state"]["learner"].pop("losses"), "a saved AnytimeLossLewaState has the fields"),
         (lambda plain: plain["state"]["learner"]["losses"].pop(), "with 3 actions and 2 constraints"),
         (lambda plain: plain["state"]["learner"]["multiplier"].__setitem__(0, float("nan")), "must be numbers"),
         (lambda plain: plain["state"]["charges"][0].__setitem__(0, float("nan")), "must be numbers of at least 0, got"),
@@ -256,7 +256,7 @@ def test_open_decisions_are_saved_in_columns_and_a_status_needs_only_their_sums(
     ("learner", "settings", "later"),
     [
         ("anytime-proved-squarecb-lewa", {}, ("known",)),
-        ("late-bandit-lewa+tightened", {"slack": 0.05}, ("cap_action", "cap_slack")),
+        ("late-anytime-loss-lewa+tightened", {"slack": 0.05}, ("cap_action", "cap_slack")),
     ],
 )
 def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
@@ -275,12 +275,12 @@ def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
 
 @pytest.mark.plain
 def test_a_setting_that_was_removed_is_named_with_its_successor_unless_it_was_off() -> None:
-    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner="late-bandit-lewa", seed=0)
+    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner="late-anytime-loss-lewa", seed=0)
     saved = json.loads(json.dumps(agent.snapshot()))
     saved["setup"]["learner"]["any_arrivals"] = 0.0
     assert Agent.restore(saved).setup.learner == agent.setup.learner
     saved["setup"]["learner"]["any_arrivals"] = 1.0
-    with pytest.raises(ValueError, match=r"any_arrivals was removed in 0[.]3[.]0: use late-loss-bandit-lewa"):
+    with pytest.raises(ValueError, match=r"any_arrivals was removed in 0[.]3[.]0: use late-loss-lewa"):
         Agent.restore(saved)
 
 
@@ -302,7 +302,7 @@ def test_a_setting_that_was_removed_is_named_with_its_successor_unless_it_was_of
     ],
 )
 def test_a_saved_state_that_could_not_have_been_is_refused(place: tuple[Any, ...], value: float, sentence: str) -> None:
-    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner="anytime-bandit-lewa", seed=1)
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner="anytime-loss-lewa", seed=1)
     for n in range(10):
         agent.update(agent.pull(), reward=0.1 * n, cost=0.4)
     saved = agent.snapshot()

@@ -14,7 +14,7 @@ def test_with_two_requests_in_flight_something_is_proved() -> None:
     agent = Agent(
         ["a", "b"],
         [at_least("c", 0.5)],
-        learner="loss-bandit-lewa",
+        learner="loss-lewa",
         horizon=3000,
         settings={"delta": 0.3, "eta": 0.02},
         seed=0,
@@ -43,11 +43,11 @@ def test_the_status_names_a_learner_whose_theorem_covers_late_answers(more: dict
         agent.update(waiting.pop(0), reward=0.5, cost=0.3)
     guarantee = agent.status().guarantee
     if more:
-        assert agent.setup.learner_name == "late-bandit-lewa"
+        assert agent.setup.learner_name == "late-anytime-loss-lewa"
         assert guarantee.regret is not None
     else:
         assert guarantee.regret is None
-        assert guarantee.reason.endswith("; late-bandit-lewa has a bound for late answers")
+        assert guarantee.reason.endswith("; late-anytime-loss-lewa has a bound for late answers")
 
 
 def test_a_name_that_promises_what_is_not_there_is_refused_or_warned_of() -> None:
@@ -75,7 +75,7 @@ def test_a_learner_that_sees_every_action_says_so_before_the_first_answer() -> N
 
 def test_an_agent_takes_a_learner_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine_of_first_decisions.py").write_text(
-        "from lewa.learners import AnytimeBanditLewa\n\n\nclass Mine(AnytimeBanditLewa):\n    '''Mine: another name.'''\n\n"
+        "from lewa.learners import AnytimeLossLewa\n\n\nclass Mine(AnytimeLossLewa):\n    '''Mine: another name.'''\n\n"
         "    compiled = False\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

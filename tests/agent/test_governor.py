@@ -402,7 +402,7 @@ def test_best_mixture_is_the_one_whose_least_slack_is_largest() -> None:
         assert (others @ gap.T).min(axis=1).max() <= best + 1e-9
 
 
-@pytest.mark.parametrize(("learner", "named"), [("loss-bandit-lewa", [True]), ("lewa", [True, False])])
+@pytest.mark.parametrize(("learner", "named"), [("loss-lewa", [True]), ("lewa", [True, False])])
 def test_a_bound_that_does_not_hold_on_every_path_assumes_that_the_governor_never_decides(
     learner: str, named: list[bool]
 ) -> None:

@@ -22,9 +22,7 @@ HALF = "half a \ud83d"  # a surrogate without its partner, as a careless decoder
 
 
 def fresh(**more: Any) -> Agent:
-    return Agent(
-        ["a", "b"], [at_most("cost", 0.4)], learner=more.pop("learner", "anytime-bandit-lewa"), **{"seed": 0, **more}
-    )
+    return Agent(["a", "b"], [at_most("cost", 0.4)], learner=more.pop("learner", "anytime-loss-lewa"), **{"seed": 0, **more})
 
 
 def answer(agent: Agent, rounds: int) -> list[Record]:
@@ -293,7 +291,7 @@ def test_values_at_the_ends_of_what_floats_hold_leave_an_agent_that_can_be_saved
     assert AgentState.copy(again._state).statistics.table == pytest.approx(agent._state.statistics.table, nan_ok=True)
 
 
-@pytest.mark.parametrize("learner", ["late-bandit-lewa", "late-loss-bandit-lewa", "lewa-ix", "squarecb-lewa"])
+@pytest.mark.parametrize("learner", ["late-anytime-loss-lewa", "late-loss-lewa", "lewa-ix", "squarecb-lewa"])
 def test_a_new_range_reaches_the_learner_that_is_tightened(learner: str) -> None:
     tightened, plain = (
         Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, horizon=1000, settings=settings, seed=1)
@@ -311,10 +309,10 @@ def test_a_new_range_reaches_the_learner_that_is_tightened(learner: str) -> None
 
 
 def test_a_range_that_a_learner_in_epochs_cannot_change_is_refused() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="late-bandit-lewa+doubling", seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="late-anytime-loss-lewa+doubling", seed=0)
     agent.update(agent.pull(), reward=1.0, cost=0.9)
     before = agent.snapshot()
-    with pytest.raises(ValueError, match="cannot change the range of a constraint, got learner=LateBanditLewaDoubling"):
+    with pytest.raises(ValueError, match="cannot change the range of a constraint, got learner=LateAnytimeLossLewaDoubling"):
         agent.set_range("cost", (0, 2))
     assert agent.snapshot() == before
 

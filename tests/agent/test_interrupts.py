@@ -51,9 +51,9 @@ def ring() -> None:
 
 def new(kind: str) -> Agent:
     kinds: dict[str, dict[str, Any]] = {
-        "plain": {"learner": "anytime-bandit-lewa"},
+        "plain": {"learner": "anytime-loss-lewa"},
         "context": {"context": [lewa.number("x", (0, 1))]},
-        "governed": {"learner": "anytime-bandit-lewa", "safe": "a", "max_pending": 3},
+        "governed": {"learner": "anytime-loss-lewa", "safe": "a", "max_pending": 3},
     }
     return Agent(["a", "b", "c"], [at_most("cost", 0.5)], seed=1, **kinds[kind])
 
@@ -230,7 +230,7 @@ def test_a_call_within_a_policy_is_refused_and_another_thread_waits() -> None:
 
 SERVER = """
 import signal, sys, lewa
-agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="anytime-bandit-lewa", seed=1)
+agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="anytime-loss-lewa", seed=1)
 signal.signal(signal.SIGTERM, lambda *_: (agent.save(sys.argv[1]), sys.exit()))
 print("ready", flush=True)
 while True:

@@ -23,7 +23,7 @@ ASSETS = Path(__file__).parents[1] / "assets"
 KILLS = int(os.environ.get("LEWA_KILLS", "4"))
 
 
-def fresh(learner: str = "anytime-bandit-lewa", **more: Any) -> Agent:
+def fresh(learner: str = "anytime-loss-lewa", **more: Any) -> Agent:
     made = {"seed": 0, **more}
     return Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner=learner, horizon=1000, name="router", **made)
 
@@ -59,7 +59,7 @@ def bodies(journal: bytes) -> list[bytes]:
     return [line[9:] for line in journal.splitlines()]
 
 
-@pytest.mark.parametrize("learner", ["anytime-bandit-lewa", "hp-bandit-lewa", "squarecb-lewa"])
+@pytest.mark.parametrize("learner", ["anytime-loss-lewa", "hp-bandit-lewa", "squarecb-lewa"])
 def test_a_journal_gives_the_agent_again_to_the_bit(learner: str, tmp_path: Path) -> None:
     path = tmp_path / "journal"
     agent = fresh(learner, journal=path)
@@ -200,7 +200,7 @@ def test_a_journal_of_version_1_opens_and_continues_as_it_is(tmp_path: Path, sna
     for end in ("", ".snapshot") if snapshot else ("",):
         path.with_name(path.name + end).write_bytes((ASSETS / f"journal-v1{end}").read_bytes())
     records = list(read_journal(path))
-    twin = Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", seed=7, name="router")
+    twin = Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", seed=7, name="router")
     twin.replay(records)
     agent = Agent.open(path)
     restored, replayed = agent.snapshot()["state"], twin.snapshot()["state"]
@@ -415,7 +415,7 @@ def test_a_journal_of_another_rule_that_decides_the_same_opens_without_a_word(
     [
         ("squarecb-lewa", {"expected": {"reward": [0.9, 0.1]}}, {"expected": {"reward": [0.1, 0.9]}}),
         ("exp3", {"settings": {"gamma": 0.1}}, {"settings": {"gamma": 0.5}}),
-        ("anytime-bandit-lewa", {}, {"expected": {"cost": [0.4, 0.6]}}),
+        ("anytime-loss-lewa", {}, {"expected": {"cost": [0.4, 0.6]}}),
     ],
 )
 def test_a_journal_whose_decisions_another_rule_made_is_noticed_at_once(
@@ -431,7 +431,7 @@ def test_a_journal_whose_decisions_another_rule_made_is_noticed_at_once(
     heads, records = zip(*(path.read_bytes().split(b"\n", 1) for path in paths), strict=True)
     paths[0].write_bytes(heads[0] + b"\n" + records[1])
     with_rule(paths[0], OLD)
-    if learner == "anytime-bandit-lewa":  # it does not use expected values: nothing that it decides has changed
+    if learner == "anytime-loss-lewa":  # it does not use expected values: nothing that it decides has changed
         Agent.open(paths[0]).stop_journal()
         return
     versions = rf"\(lewa 0\.1\.9, rule 0123456789ab; here lewa {__version__}, rule \w{{12}}\)"

@@ -15,7 +15,7 @@ from lewa import Agent, Setting, at_least, at_most
 from lewa.agent import ClosedError
 from lewa.agent.delays import DelayCounter
 from lewa.agent.recent import Shift
-from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
+from lewa.learners import FixedShareLewa, Lewa, LossLewa
 from lewa.theory import delayed
 from lewa.theory.setting import Delays
 
@@ -60,7 +60,7 @@ def test_without_delay_the_bounds_are_those_of_answers_at_once() -> None:
         plain, late = learner.guarantees(4, 5000, SETTING)[0], late_statements(learner, 4, 5000, Delays())[0]
         assert late.regret == pytest.approx(plain.regret)
         assert late.violation == pytest.approx(plain.violation)
-    bandit = LossBanditLewa.tuned(3, 5000, FLOOR)
+    bandit = LossLewa.tuned(3, 5000, FLOOR)
     plain, late = bandit.guarantees(3, 5000, SETTING)[0], late_statements(bandit, 3, 5000, Delays())[0]
     assert late.regret == pytest.approx(plain.regret)
     assert late.violation == pytest.approx(plain.violation)
@@ -73,7 +73,7 @@ def test_the_bounds_are_the_formulas() -> None:
     assert pytest.approx(2 * (0.2 * T + 50)) == late.A
     short = delayed.full_information(learner, 3, T, Delays(D, 100, e, 10))
     assert pytest.approx(late.B + (0.01 / 4 * 101 - 0.1) * T * (0.5 / 0.2) ** 2) == short.B
-    bandit = LossBanditLewa(0.004, 0.2, 0.02, FLOORS)
+    bandit = LossLewa(0.004, 0.2, 0.02, FLOORS)
     some = delayed.price_of_learning(bandit, 3, T, Delays(D, G, e, 10))
     assert some is not None
     assert pytest.approx(log(3) / 0.004 + 0.004 * (3 * T + 2 * D * 1.4**2) + 0.02 * T / 2) == some.B
@@ -129,11 +129,11 @@ def answer_late(agent: Agent, rounds: int, delay: int, vector: bool) -> None:
             agent.update(late, reward=reward, c=quality)
 
 
-@pytest.mark.parametrize("learner", ["lewa", "fixed-share-lewa", "loss-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["lewa", "fixed-share-lewa", "loss-lewa"])
 def test_the_status_prints_the_bound_for_the_delays_that_happened(learner: str) -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
     agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1500, **{"seed": 0, **wish})
-    answer_late(agent, 1500, 3, vector=learner != "loss-bandit-lewa")
+    answer_late(agent, 1500, 3, vector=learner != "loss-lewa")
     status, late = agent.status(), agent._state.delays.so_far()
     assert (late.total, late.partners) == (3 * 1500 - 6, 6)
     assert 3 <= late.between <= 5  # three, and what is open may be learned in any order
@@ -147,7 +147,7 @@ def test_the_status_prints_the_bound_for_the_delays_that_happened(learner: str) 
 
 def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_where_values_were_filled_in() -> None:
     wish: dict[str, Any] = {
-        "learner": "loss-bandit-lewa",
+        "learner": "loss-lewa",
         "horizon": 300,
         "settings": {"delta": 0.01, "mu": 0.05, "eta": 0.01},
     }
@@ -207,7 +207,7 @@ def test_segments_are_named_with_what_is_proved_of_each() -> None:
     assert json.loads(json.dumps(agent.status().plain()))["segments"][0]["last"] == 1000
 
 
-@pytest.mark.parametrize("learner", ["loss-bandit-lewa", "auto", "lewa"])
+@pytest.mark.parametrize("learner", ["loss-lewa", "auto", "lewa"])
 def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_decisions(learner: str) -> None:
     """However late and in whatever order answers come, what is learned is the same: bad news cannot come late."""
     horizon = None if learner == "auto" else 4000
@@ -240,7 +240,7 @@ def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_d
 
 def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}, "learn": "close", "expire_after": 5}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=1500, **{"seed": 0, **wish})
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-lewa", horizon=1500, **{"seed": 0, **wish})
     answer_late(agent, 1500, 2, vector=False)
     status = agent.status()
     assert status.guarantee.regret is not None
@@ -301,7 +301,7 @@ def test_from_a_change_on_regret_and_violation_keep_the_bound_of_where_the_learn
             assert regret > delayed.full_information(tuned, 3, 200, Delays(), share).B - tuned.mu * 200 / 2
 
 
-@pytest.mark.parametrize("learner", ["lewa", "loss-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["lewa", "loss-lewa"])
 def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
     agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=4000, **{"seed": 0, **wish})
@@ -325,10 +325,10 @@ def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None
     assert "did not record the state of its learner" in Agent.restore(older).status().guarantee.reason
 
 
-@pytest.mark.parametrize("learner", ["lewa", "loss-bandit-lewa", "late-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["lewa", "loss-lewa", "late-anytime-loss-lewa"])
 def test_answers_that_were_open_at_a_change_cost_their_price_and_no_more(learner: str) -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}, "horizon": 4000}
-    if learner == "late-bandit-lewa":
+    if learner == "late-anytime-loss-lewa":
         wish = {"settings": {"delta": 10.0}}
 
     def proved(waiting: int) -> tuple[float, Any]:
@@ -350,9 +350,9 @@ def test_answers_that_were_open_at_a_change_cost_their_price_and_no_more(learner
         return regret, beginning.start
 
     (none_open, start), (three_open, _) = proved(0), proved(3)
-    prices = sum(start.multiplier) + (0.5 if learner == "late-bandit-lewa" else 0.1)  # they rise a little meanwhile
+    prices = sum(start.multiplier) + (0.5 if learner == "late-anytime-loss-lewa" else 0.1)  # they rise a little meanwhile
     assert none_open + 3 <= three_open
-    assert three_open <= none_open + 3 * (1 + 1.4 * prices) + {"late-bandit-lewa": 600}.get(learner, 1)
+    assert three_open <= none_open + 3 * (1 + 1.4 * prices) + {"late-anytime-loss-lewa": 600}.get(learner, 1)
 
 
 def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
@@ -407,18 +407,18 @@ def test_after_a_shift_nothing_proved_is_printed_that_assumes_a_fixed_mean() -> 
         agent._state.shifts.append(Shift(900, quantity, "a", 0.2, 0.8))
         return agent.status().guarantee
 
-    assert shifted("loss-bandit-lewa", "reward", vector=False).regret is not None  # it is the constraints that need one
+    assert shifted("loss-lewa", "reward", vector=False).regret is not None  # it is the constraints that need one
     assert (
-        "warning: shift" in shifted("loss-bandit-lewa", "c", vector=False).reason
-        or not shifted("loss-bandit-lewa", "c", vector=False).needs_fixed_mean
+        "warning: shift" in shifted("loss-lewa", "c", vector=False).reason
+        or not shifted("loss-lewa", "c", vector=False).needs_fixed_mean
     )
     whole = shifted("lewa", "c", vector=True)
     assert whole.kind == "pathwise"  # against plays that meet the floor in every round
     assert not whole.needs_fixed_mean
 
 
-def test_late_bandit_lewa_has_a_start_after_every_change_of_what_it_decides() -> None:
-    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner="late-bandit-lewa", seed=3)
+def test_late_anytime_loss_lewa_has_a_start_after_every_change_of_what_it_decides() -> None:
+    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner="late-anytime-loss-lewa", seed=3)
     for n in range(60):
         agent.update(agent.pull(), reward=n % 3 / 2, cost=n % 4 / 3)
     changes: list[Any] = [
@@ -437,10 +437,10 @@ def test_late_bandit_lewa_has_a_start_after_every_change_of_what_it_decides() ->
         assert from_start(agent._state.setup.learner, 4, 10**8, Delays(), beginning.start)[0].regret is not None
 
 
-def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
+def test_late_anytime_loss_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
     """Answered, expired, closed, masked, frozen: what the learner holds open is what the agent does, and b^2 adds up."""
     agent = Agent(
-        list("abc"), [at_most("cost", 0.4)], learner="late-bandit-lewa", unanswered="expire", max_pending=5, seed=3
+        list("abc"), [at_most("cost", 0.4)], learner="late-anytime-loss-lewa", unanswered="expire", max_pending=5, seed=3
     )
     dice, waiting = np.random.default_rng(0), dict[int, Any]()
     for t in range(150):
@@ -472,7 +472,7 @@ def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something(
     """Regret and violation per round at T = 10^6 where every answer is 20 decisions late; without `delay` there is none."""
     T, d = 10**6, 20
     late = Delays(d * T, 2 * d, 2 * d, d + 1)
-    for kind, regret, violation in ((Lewa, 0.008, 0.13), (FixedShareLewa, 0.011, 0.15), (LossBanditLewa, 0.016, 0.18)):
+    for kind, regret, violation in ((Lewa, 0.008, 0.13), (FixedShareLewa, 0.011, 0.15), (LossLewa, 0.016, 0.18)):
         tuned, proved = kind.tuned(3, T, FLOOR, delay=d), []
         for learner in (tuned, kind.tuned(3, T, FLOOR)):
             statement = late_statements(learner, 3, T, late)[0]
@@ -511,15 +511,15 @@ def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> 
     def chosen(**wish: Any) -> str:
         return Agent(list("abc"), [at_least("c", FLOOR)], goal="proved", **{"seed": 0, **wish}).setup.learner_name
 
-    assert chosen() != "late-bandit-lewa"  # while nothing is late
-    assert chosen(settings={"delay": 20}) == "late-bandit-lewa"
+    assert chosen() != "late-anytime-loss-lewa"  # while nothing is late
+    assert chosen(settings={"delay": 20}) == "late-anytime-loss-lewa"
     for horizon in (None, 10**6):
         assert chosen(settings={"delay": 20}, feedback="full", horizon=horizon) == "late-lewa"
 
 
 @pytest.mark.parametrize("delay", [1, 10])
-def test_with_its_own_tuning_late_bandit_lewa_prints_a_bound_that_says_something(delay: int) -> None:
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="late-bandit-lewa", seed=0)
+def test_with_its_own_tuning_late_anytime_loss_lewa_prints_a_bound_that_says_something(delay: int) -> None:
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="late-anytime-loss-lewa", seed=0)
     answer_late(agent, 3000, delay, vector=False)
     guarantee = agent.status().guarantee
     assert guarantee.regret is not None

@@ -94,18 +94,16 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
 
 
-def test_late_loss_bandit_lewa_prints_its_bound_for_any_arrivals_at_the_delays_that_happened() -> None:
+def test_late_loss_lewa_prints_its_bound_for_any_arrivals_at_the_delays_that_happened() -> None:
     settings = {"delay": 1}
-    agent = Agent(
-        ["a", "b"], LINES, learner="late-loss-bandit-lewa", horizon=400, settings=settings, unanswered="expire", seed=0
-    )
+    agent = Agent(["a", "b"], LINES, learner="late-loss-lewa", horizon=400, settings=settings, unanswered="expire", seed=0)
     answer_late(agent, 399, 1, vector=False)
     agent.close(agent.pull())
     status, late, learner = agent.status(), agent._state.delays.so_far(), agent.setup.learner
     assert (late.missing, late.partners, agent._state.delays.made) == (1, 2, 399)
     assert of_theorems(status) == late_statements(learner, 2, 399, late)
     mean, always = status.guarantees
-    assert mean.source == always.source == "Late BanditLEWA, losses, late answers (Th5)"
+    assert mean.source == always.source == "Late LossLEWA, late answers (Th5)"
     assert mean.assumptions[:5] == (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, delayed.no_later(late))
     assert always.assumptions[:4] == (EVERY_ROUND, UNSEEN, IN_ADVANCE, delayed.no_later(late))
     assert mean.regret is not None
@@ -117,7 +115,7 @@ def test_late_loss_bandit_lewa_prints_its_bound_for_any_arrivals_at_the_delays_t
     assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
 
 
-@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-lewa"])
 def test_the_state_of_these_learners_follows_masks_ranges_and_new_actions(learner: str) -> None:
     agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner=learner, horizon=400, seed=2)
     early = agent.pull()
@@ -162,7 +160,7 @@ def test_lewa_says_why_it_has_no_late_bound_with_high_probability(name: str) -> 
 
 def test_one_very_late_answer_is_named_as_the_reason_for_a_trivial_bound() -> None:
     T = 10_000
-    for name in ("late-lewa", "late-bandit-lewa", "loss-bandit-lewa"):
+    for name in ("late-lewa", "late-anytime-loss-lewa", "loss-lewa"):
         learner = make(name, 2, T, 0.5)
         statement = late_statements(learner, 2, T, Delays(T, T - 1, T - 1, 2))[0]  # the first answer comes last
         text = "; ".join((*statement.assumptions, statement.reason))
@@ -222,7 +220,7 @@ def test_where_nothing_is_proved_with_shares_the_status_says_why() -> None:
     agent.set_share("a", 0.1)
     answer_late(agent, 50, 0, vector=False)
     assert "minimum shares or an exposure are added to its play" in agent.status().guarantee.reason
-    bandit = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings={"delta": 60.0}, seed=0)
+    bandit = Agent(["a", "b"], LINES, learner="late-anytime-loss-lewa", settings={"delta": 60.0}, seed=0)
     bandit.set_share("a", 0.1)
     answer_late(bandit, 200, 0, vector=False)
     assert bandit.status().guarantee.regret is not None

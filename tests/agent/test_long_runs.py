@@ -53,7 +53,7 @@ def test_an_alert_rings_when_a_price_jumps_out_of_its_range() -> None:
     """Prices doubled after half of 24,432 queries to nine models: 0.44 of 0.4 with the verdict "open" for ever."""
     calls: list[lewa.agent.VerdictChange] = []
     limit, price = at_most("cost", 0.4, range=(0, 1)), np.linspace(0.05, 0.9, 9)
-    agent = Agent(range(9), [limit], learner="anytime-bandit-lewa", seed=0, on_verdict=calls.append)
+    agent = Agent(range(9), [limit], learner="anytime-loss-lewa", seed=0, on_verdict=calls.append)
     route_many(agent, price, np.ones(12_216))
     route_many(agent, price, np.full(12_216, 2.0))
     line = agent.status().lines[0]
@@ -71,7 +71,7 @@ def test_an_alert_rings_when_a_price_jumps_out_of_its_range() -> None:
 @pytest.mark.compiled
 def test_heavy_tails_above_the_limit_are_called_missed() -> None:
     """0.56 of 0.4 on average after 48,864 queries with the verdict "open"; the clipped values alone do not prove it."""
-    agent = Agent(range(2), [at_most("cost", 0.4, range=(0, 1))], learner="anytime-bandit-lewa", seed=0)
+    agent = Agent(range(2), [at_most("cost", 0.4, range=(0, 1))], learner="anytime-loss-lewa", seed=0)
     tokens = np.minimum((np.random.default_rng(0).pareto(1.6, 48_864) + 1) * 0.6 / 1.6, 80 / 0.9)
     spent = route_many(agent, np.array([0.1, 0.9]), tokens)
     line = agent.status().lines[0]
@@ -205,7 +205,7 @@ def test_after_kill_9_the_agent_is_the_same_to_the_last_digit(tmp_path: Path) ->
         return agent
 
     def fresh(**more: Any) -> Agent:
-        return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", seed=3, **more)
+        return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", seed=3, **more)
 
     child = os.fork()
     if child == 0:

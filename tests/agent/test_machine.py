@@ -20,7 +20,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 
 ACTIONS = ["a", "b", "c"]
 NAMES = ("reward", "cost", "quality")
-LEARNERS = [("auto", None), ("anytime-bandit-lewa", None), ("late-bandit-lewa", None), ("hp-bandit-lewa", 50), ("lewa", 50)]
+LEARNERS = [
+    ("auto", None),
+    ("anytime-loss-lewa", None),
+    ("late-anytime-loss-lewa", None),
+    ("hp-bandit-lewa", 50),
+    ("lewa", 50),
+]
 LEARNERS += [("ucb-lp", None), ("exp3", 50)]
 IN_CONTEXT = ["squarecb-lewa", "paced-linucb"]
 LEARNERS += [(name, None) for name in IN_CONTEXT]

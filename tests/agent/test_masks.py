@@ -15,7 +15,7 @@ from lewa.engine.sleeping import hide_weights, project
 from lewa.feedback import NOTHING, Bandit, feedback_kind
 from lewa.kernels import no_tilt, normalize, ones, refresh, state_type
 from lewa.kernels import project as project_weights
-from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
+from lewa.learners import ALL, BanditOpEwa, LossLewa, make
 from lewa.learners.base import ENTRY
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
@@ -89,7 +89,7 @@ def test_the_line_is_kept_while_an_action_is_away_as_it_is_without_that_action(n
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(("name", "line"), [("auto", 0.41), ("anytime-bandit-lewa", 0.43), ("lewa-ix", 0.47)])
+@pytest.mark.parametrize(("name", "line"), [("auto", 0.41), ("anytime-loss-lewa", 0.43), ("lewa-ix", 0.47)])
 def test_the_trial_in_full(name: str, line: float) -> None:
     """An unknown, bad and dear action took 1.00, 0.54 of its first 100, 1,000 queries after 1,000 without it."""
     agent, dice = (
@@ -111,7 +111,7 @@ def test_the_trial_in_full(name: str, line: float) -> None:
 # Laws --------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bandit-op-ewa", "bandit-safe-mixing", "lewa-ix", "lewa-ucb", "loss-bandit-lewa"])
+@pytest.mark.parametrize("name", ["bandit-op-ewa", "bandit-safe-mixing", "lewa-ix", "lewa-ucb", "loss-lewa"])
 def test_a_learner_among_some_actions_is_the_learner_that_has_these_alone(name: str) -> None:
     learner = make(name, actions=3, horizon=200, floor=(0.6, 0.2))
     some, alone = Session(learner, 4, dice_of(3)), Session(learner, 3, dice_of(3))
@@ -142,7 +142,7 @@ def test_an_action_that_sleeps_keeps_its_share(name: str) -> None:
     assert session.state.weights.value[1] / session.state.weights.head[0] == pytest.approx(share, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["anytime-bandit-lewa", "exp-bandit-lewa", "late-bandit-lewa", "loss-bandit-lewa"])
+@pytest.mark.parametrize("name", ["anytime-loss-lewa", "exp-bandit-lewa", "late-anytime-loss-lewa", "loss-lewa"])
 @pytest.mark.parametrize("alone", ["a", "b", "c"])
 def test_an_answer_of_the_only_action_there_is_takes_no_share_from_those_that_sleep(name: str, alone: str) -> None:
     """The step of the weights was read off an action that slept: 0 where it had no losses, and unknown shares fell to 0."""
@@ -157,7 +157,7 @@ def test_an_answer_of_the_only_action_there_is_takes_no_share_from_those_that_sl
         assert play.min() > 0.02
 
 
-@pytest.mark.parametrize("name", ["anytime-bandit-lewa", "late-bandit-lewa", "exp-bandit-lewa"])
+@pytest.mark.parametrize("name", ["anytime-loss-lewa", "late-anytime-loss-lewa", "exp-bandit-lewa"])
 def test_the_weights_of_losses_have_one_step_after_a_mask_too(name: str) -> None:
     agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500, seed=0), np.random.default_rng(1)
     for n in range(60):
@@ -167,12 +167,12 @@ def test_the_weights_of_losses_have_one_step_after_a_mask_too(name: str) -> None
         if n > 8:
             step = state.weights.log[0] / state.losses[0]
             assert state.weights.log == pytest.approx(step * state.losses, rel=1e-9)
-            if name == "anytime-bandit-lewa":
+            if name == "anytime-loss-lewa":
                 assert step == pytest.approx(-agent.setup.learner.parameters["eta"] / (n + 2) ** 0.5)
 
 
 def test_an_unknown_action_loses_its_first_share_slowly_and_not_all_of_it() -> None:
-    agent = Agent(["a", "b", "c"], [at_most("cost", 0.4)], learner="loss-bandit-lewa", horizon=1000, seed=0)
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.4)], learner="loss-lewa", horizon=1000, seed=0)
     shares = []
     for _ in range(250):
         agent.update(agent.pull(available=["a", "b"]), reward=0.5, cost=0.4)
@@ -208,7 +208,7 @@ def test_where_no_play_keeps_the_line_the_nearest_is_played() -> None:
 
 
 def test_weights_that_are_summed_in_a_tree_are_hidden_too() -> None:
-    learner = LossBanditLewa.tuned(1000, 10**6, 0.5)
+    learner = LossLewa.tuned(1000, 10**6, 0.5)
     session, there = Session(learner, 1000, dice_of(1)), np.ones(1000)
     there[:990] = 0.0
     hide_weights(session.state, there)
@@ -224,7 +224,7 @@ def test_weights_that_are_summed_in_a_tree_are_hidden_too() -> None:
 # The agent ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["auto", "loss-bandit-lewa", "lewa-ucb"])
+@pytest.mark.parametrize("name", ["auto", "loss-lewa", "lewa-ucb"])
 def test_a_late_answer_is_learned_among_the_actions_that_were_there(name: str) -> None:
     agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500, seed=0), np.random.default_rng(3)
     records: list[Record] = []
@@ -267,7 +267,7 @@ def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line()
     assert not unknown.status().warnings
 
 
-@pytest.mark.parametrize("name", ["auto", "bandit-op-ewa", "lewa-ix", "lewa-ucb", "loss-bandit-lewa"])
+@pytest.mark.parametrize("name", ["auto", "bandit-op-ewa", "lewa-ix", "lewa-ucb", "loss-lewa"])
 def test_an_added_action_has_its_share_and_comes_back_with_it(name: str) -> None:
     agent, dice = Agent(["a", "b"], [at_most("cost", 0.4)], learner=name, horizon=1000, seed=0), np.random.default_rng(4)
 

@@ -13,7 +13,7 @@ NUMBERS = np.arange(3)
 
 
 def make(**more: Any) -> Agent:
-    return Agent(ACTIONS, [at_most("cost", 0.4)], learner="anytime-bandit-lewa", seed=2, **more)
+    return Agent(ACTIONS, [at_most("cost", 0.4)], learner="anytime-loss-lewa", seed=2, **more)
 
 
 def own_play(agent: Agent) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -10,7 +10,7 @@ from lewa.agent import Feedback, Record, UnknownError, record
 
 
 def router(name: str | None = None, **more: Any) -> Agent:
-    return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", name=name, **{"seed": 0, **more})
+    return Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", name=name, **{"seed": 0, **more})
 
 
 class Lines:

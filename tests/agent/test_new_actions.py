@@ -63,7 +63,7 @@ def test_a_new_action_enters_with_its_share_and_has_no_minimum(name: str) -> Non
 
 @pytest.mark.plain
 @pytest.mark.parametrize("how", [{}, {"like": "good"}, {"expected": {"reward": 0.6, "cost": 0.1}}])
-@pytest.mark.parametrize("name", ["auto", "anytime-bandit-lewa", "lewa-ix", "bandit-op-ewa", "ucb1", "lewa"])
+@pytest.mark.parametrize("name", ["auto", "anytime-loss-lewa", "lewa-ix", "bandit-op-ewa", "ucb1", "lewa"])
 def test_without_a_share_it_enters_with_one_in_twenty(name: str, how: dict[str, object]) -> None:
     agent = begin(name)
     answer(agent, 40, np.random.default_rng(0))
@@ -74,7 +74,7 @@ def test_without_a_share_it_enters_with_one_in_twenty(name: str, how: dict[str, 
 @pytest.mark.parametrize("name", BANDIT)
 @pytest.mark.plain
 def test_a_bad_and_dear_action_does_not_take_the_traffic(name: str) -> None:
-    """With `anytime-bandit-lewa` and `exp-bandit-lewa` it took all of it: what was never drawn has no loss."""
+    """With `anytime-loss-lewa` and `exp-bandit-lewa` it took all of it: what was never drawn has no loss."""
     agent, dice = begin(name), np.random.default_rng(1)
     before = answer(agent, 100, dice)
     agent.add_action("new", share=SHARE)
@@ -88,7 +88,7 @@ def test_a_bad_and_dear_action_does_not_take_the_traffic(name: str) -> None:
     ("name", "spends"),
     [
         pytest.param("auto", 0.40, marks=pytest.mark.compiled),
-        pytest.param("anytime-bandit-lewa", 0.40, marks=pytest.mark.compiled),
+        pytest.param("anytime-loss-lewa", 0.40, marks=pytest.mark.compiled),
         ("exp-bandit-lewa", 0.86),  # nothing else compiles its steps
     ],
 )
@@ -104,7 +104,7 @@ def test_after_5000_decisions_it_takes_no_more_than_its_share(name: str, spends:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["auto", "anytime-bandit-lewa"])
+@pytest.mark.parametrize("name", ["auto", "anytime-loss-lewa"])
 def test_a_better_action_gets_the_traffic_in_time(name: str) -> None:
     agent, dice = begin(name), np.random.default_rng(1)
     answer(agent, 1000, dice)
@@ -140,7 +140,7 @@ def check_tree(name: str, actions: int, how: dict[str, object], rounds: int) -> 
     assert abs(drawn - share * rounds) <= 4 * np.sqrt(share * rounds) + 1
 
 
-TREES = [(name, K) for name in ("loss-bandit-lewa", "lewa-ix", "bandit-lewa") for K in (639, 640, 2000)]
+TREES = [(name, K) for name in ("loss-lewa", "lewa-ix", "bandit-lewa") for K in (639, 640, 2000)]
 
 
 @pytest.mark.plain
@@ -152,9 +152,7 @@ def test_an_action_beyond_640_others_is_drawn(name: str, actions: int) -> None:
 @pytest.mark.compiled
 @pytest.mark.parametrize("actions", [639, 1000])
 @pytest.mark.parametrize("how", [{"share": 0.02}, {"like": 1}])
-@pytest.mark.parametrize(
-    "name", ["lewa-ix", *["loss-bandit-lewa"] * bool(HUNT)]
-)  # tests/agent/test_masks.py compiles lewa-ix
+@pytest.mark.parametrize("name", ["lewa-ix", *["loss-lewa"] * bool(HUNT)])  # tests/agent/test_masks.py compiles lewa-ix
 def test_an_action_beyond_640_others_is_drawn_by_compiled_code(name: str, actions: int, how: dict[str, object]) -> None:
     """At 1,000 actions the new one was drawn 0 times in 9,000."""
     check_tree(name, actions, how, 4000)
@@ -162,7 +160,8 @@ def test_an_action_beyond_640_others_is_drawn_by_compiled_code(name: str, action
 
 @pytest.mark.plain
 def test_nothing_is_proved_of_decisions_in_which_a_new_action_was_held_to_its_share() -> None:
-    agent, dice = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", seed=1), np.random.default_rng(0)
+    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-anytime-loss-lewa", seed=1)
+    dice = np.random.default_rng(0)
 
     def decide(rounds: int) -> None:
         for _ in range(rounds):

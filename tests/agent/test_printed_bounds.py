@@ -75,7 +75,7 @@ def test_the_bound_after_a_change_counts_weights_that_are_too_small_for_a_float(
 def test_the_same_holds_with_bandit_feedback() -> None:
     """A minimum share keeps an action drawn, so that its weight keeps falling."""
     steps = {"eta": 0.1, "delta": 0.4, "mu": 0.001}
-    regret, agent = turned_around("loss-bandit-lewa", "limit", 10_000, shares=0.05, horizon=100, settings=steps)
+    regret, agent = turned_around("loss-lewa", "limit", 10_000, shares=0.05, horizon=100, settings=steps)
     beginning = agent._state.beginning
     assert beginning is not None
     assert beginning.start.entropy > 900
@@ -164,7 +164,7 @@ BREAKS: dict[str, Callable[[Agent], object]] = {
 def test_every_assumption_that_a_run_can_contradict_withdraws_the_bounds_that_have_it(
     sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = Agent(["a", "b"], [at_least("x", 0.5)], learner="late-bandit-lewa", seed=1)
+    agent = Agent(["a", "b"], [at_least("x", 0.5)], learner="late-anytime-loss-lewa", seed=1)
 
     def proved(K: int, T: int, *_: object) -> tuple[Guarantee, ...]:
         return (
@@ -256,7 +256,7 @@ def test_a_safe_mean_that_the_answers_contradict_ends_the_bound() -> None:
 @pytest.mark.parametrize("many", [False, True])
 def test_answers_of_a_cap_action_without_its_slack_end_the_bound(many: bool) -> None:
     settings = {"cap_action": 0, "cap_slack": 0.3}
-    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-bandit-lewa", settings=settings, seed=1)
+    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=1)
     drawn, slack = 0, {"s": 0.7, "t": 0.6}
     for t in range(3000):
         decisions = agent.pull_many(1) if many else [agent.pull()]
@@ -316,7 +316,7 @@ def test_a_value_that_comes_after_a_change_ends_the_bound_of_the_segment_of_its_
 @pytest.mark.parametrize("many", [False, True])
 def test_a_late_answer_of_a_cap_action_ends_the_bound_of_its_segment(many: bool) -> None:
     settings = {"cap_action": 0, "cap_slack": 0.3}
-    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-bandit-lewa", settings=settings, seed=1)
+    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=1)
     for _ in range(3000):
         decision = agent.pull()
         agent.update(decision, reward=0.5, x=0.81 if decision.action == "s" else 0.6)
@@ -337,7 +337,7 @@ def test_a_late_answer_of_a_cap_action_ends_the_bound_of_its_segment(many: bool)
 
 
 def test_decisions_made_elsewhere_end_the_bound_and_their_records_say_so(tmp_path: Path) -> None:
-    agent = Agent(["a", "b"], [at_least("x", 0.5)], learner="late-bandit-lewa", seed=1, journal=tmp_path / "journal")
+    agent = Agent(["a", "b"], [at_least("x", 0.5)], learner="late-anytime-loss-lewa", seed=1, journal=tmp_path / "journal")
     for _ in range(900):
         answer(agent)
     assert agent.status().guarantee.regret is not None

@@ -15,7 +15,7 @@ ACTIONS, EXPECTED = ["small", "large"], {"cost": [0.02, 0.16]}
 LIMIT = at_most("cost", 0.1, range=(0, 0.2))
 
 
-def reserving(learner: str = "late-loss-bandit-lewa", **more: Any) -> Agent:
+def reserving(learner: str = "late-loss-lewa", **more: Any) -> Agent:
     wish: dict[str, Any] = {"horizon": 400, "expected": EXPECTED, "settings": {"reserve": 1, "delay": 1}}
     return Agent(ACTIONS, [LIMIT], learner=learner, unanswered="expire", **{"seed": 0, **wish, **more})
 
@@ -48,7 +48,7 @@ def test_the_price_moves_at_the_draw_and_the_answer_corrects_it() -> None:
     assert agent._state.driver.state.account[0, 0] > 0  # a decision without an answer stays at its reserve
 
 
-@pytest.mark.parametrize("learner", ["late-loss-bandit-lewa", "late-lewa-ix"])
+@pytest.mark.parametrize("learner", ["late-loss-lewa", "late-lewa-ix"])
 def test_the_status_prints_the_bound_at_the_errors_of_the_expected_values_so_far(learner: str) -> None:
     agent = reserving(learner)
     bills(agent, 400, 1)
@@ -65,7 +65,7 @@ def test_the_status_prints_the_bound_at_the_errors_of_the_expected_values_so_far
     assert (again.status().guarantees, again.pull()) == (status.guarantees, agent.pull())
 
 
-@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-bandit-lewa", "late-bandit-lewa"])
+@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-lewa", "late-anytime-loss-lewa"])
 def test_without_reserves_the_learners_for_late_answers_have_a_certificate_too(learner: str) -> None:
     agent = Agent(ACTIONS, [LIMIT], learner=learner, horizon=400, unanswered="expire", seed=0)
     for seed in range(5):
@@ -125,8 +125,8 @@ def test_lists_of_decisions_reserve_as_single_ones_do() -> None:
 def test_reserve_needs_expected_values_and_is_refused_where_it_has_no_effect() -> None:
     with pytest.raises(ValueError, match="reserve needs the expected constraints of each action"):
         reserving(expected=None)
-    with pytest.raises(ValueError, match="loss-bandit-lewa has no parameter 'reserve'"):
-        reserving("loss-bandit-lewa")
+    with pytest.raises(ValueError, match="loss-lewa has no parameter 'reserve'"):
+        reserving("loss-lewa")
     for wrapper in ("tightened", "doubling"):
         with pytest.raises(ValueError, match=f"cannot have reserves inside {wrapper.capitalize()}: run it by itself"):
             reserving(f"late-lewa-ix+{wrapper}")

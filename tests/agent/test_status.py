@@ -40,7 +40,7 @@ COSTS, REWARDS = {"small": 0.001, "large": 0.004}, {"small": 0.4, "large": 0.9}
 @pytest.fixture(scope="module")
 def routed_long() -> dict[str, Any]:
     """The snapshot of an agent whose bound says something: after 20,000 rounds."""
-    return routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-bandit-lewa").snapshot()
+    return routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-loss-lewa").snapshot()
 
 
 def test_a_line_stands_with_its_average_its_band_and_its_price() -> None:
@@ -166,7 +166,7 @@ def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(
 @pytest.mark.parametrize("how", ["masked", "late", "filled_in", "clipped", "open", "changed"])
 def test_where_nothing_is_proved_of_a_learner_that_is_the_reason_whatever_happened(how: str) -> None:
     nothing, too_few = (
-        routed(10, COSTS, REWARDS, line=0.0025, learner=name) for name in ("squarecb-lewa", "anytime-bandit-lewa")
+        routed(10, COSTS, REWARDS, line=0.0025, learner=name) for name in ("squarecb-lewa", "anytime-loss-lewa")
     )
     for agent in (nothing, too_few):
         if how == "changed":
@@ -221,7 +221,7 @@ def test_a_line_that_can_be_kept_is_not_called_infeasible() -> None:
 def test_clipping_is_warned_of_without_advice_that_makes_it_worse() -> None:
     for learner, ending in (
         (
-            "anytime-bandit-lewa",
+            "anytime-loss-lewa",
             "those outside were clipped, so the limit may be missed; learner='auto' uses them unclipped",
         ),
         ("auto", "the learner uses them unclipped; only the confidence interval becomes one-sided"),
@@ -236,13 +236,13 @@ def test_clipping_is_warned_of_without_advice_that_makes_it_worse() -> None:
 
 
 def test_a_range_far_wider_than_the_values_is_warned_of() -> None:
-    status = routed(200, COSTS, REWARDS, line=0.002, top=0.05, learner="anytime-bandit-lewa").status()
+    status = routed(200, COSTS, REWARDS, line=0.002, top=0.05, learner="anytime-loss-lewa").status()
     assert [warning for warning in status.warnings if "in a range of (0, 0.05)" in warning]
     assert status.warnings[0].endswith("a range of (0, 0.009) would fit")
 
 
 def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
-    status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009, learner="anytime-bandit-lewa").status()
+    status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009, learner="anytime-loss-lewa").status()
     assert status.warnings[0].startswith("the limit of cost, 0.00105, is close to the best value of any action, 0.00")
 
 
@@ -253,7 +253,7 @@ def test_a_limit_that_every_action_meets_is_not_called_near(
 ) -> None:
     """All actions cost 0.36 to 0.39 of 0.4: nothing has to be learned to keep it. Of 0.9 there is something to learn."""
     third = 1 - third if sense is at_least and third > 0.5 else third
-    agent = Agent(["a", "b", "c"], [sense("value", limit)], learner="anytime-bandit-lewa", seed=0)
+    agent = Agent(["a", "b", "c"], [sense("value", limit)], learner="anytime-loss-lewa", seed=0)
     for n in range(300):
         decision = agent.pull()
         value = {"a": 0.37, "b": 0.38, "c": third}[str(decision.action)]
@@ -333,7 +333,7 @@ def test_a_status_is_text_and_json() -> None:
     plain: dict[str, Any] = json.loads(json.dumps(agent.status().plain()))
     assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"].startswith("its constants were chosen by measurements, and no bound on regret")
-    least = "(nothing proved; anytime-bandit-lewa has the least bound)"
+    least = "(nothing proved; anytime-loss-lewa has the least bound)"
     assert (
         repr(agent)
         == f"<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa {least}; 1 decisions; seed 0>"

@@ -75,7 +75,7 @@ def test_averages_and_debts_count_values_as_reported(value: float) -> None:
 
 
 def test_most_learners_get_values_clipped_and_the_default_learner_as_they_are() -> None:
-    for learner, as_clipped in (("anytime-bandit-lewa", True), ("auto", False)):
+    for learner, as_clipped in (("anytime-loss-lewa", True), ("auto", False)):
         outside, inside = (told(at_most("cost", 0.4), [value] * 50, learner) for value in (-1.0, 0.0))
         assert (outside.snapshot()["state"]["learner"] == inside.snapshot()["state"]["learner"]) is as_clipped
 
@@ -151,7 +151,7 @@ def test_the_band_of_what_values_count_as_covers_it() -> None:
     for seed in range(200):
         draws = np.random.default_rng(seed)
         costs = np.where(draws.random(300) < 0.2, -2.0, (draws.random(300) < 0.5).astype(float))
-        agent = Agent(["a"], [at_most("cost", 0.3)], learner="anytime-bandit-lewa")
+        agent = Agent(["a"], [at_most("cost", 0.3)], learner="anytime-loss-lewa")
         errors = 0
         for n, cost in enumerate(costs.tolist()):
             agent.update(agent.pull(), reward=0.5, cost=cost)

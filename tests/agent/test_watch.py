@@ -313,7 +313,7 @@ def test_a_setting_that_would_do_nothing_is_refused(told: dict[str, Any], senten
 
 
 def test_expected_values_that_the_learner_does_not_start_from_are_warned_of() -> None:
-    for learner, codes in (("auto", []), ("lewa-ix", ["no-effect"]), ("anytime-bandit-lewa", ["no-effect"])):
+    for learner, codes in (("auto", []), ("lewa-ix", ["no-effect"]), ("anytime-loss-lewa", ["no-effect"])):
         agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=learner, horizon=9, expected={"cost": [0.1, 0.9]}, seed=0)
         assert [warning.code for warning in agent.status().warnings] == codes
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa import functional
 from lewa.kernels import add_features, add_target, no_ridge, pack, ridge_mean, weigh_gaps, whiten
-from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, Learner, LossBanditLewa, ProvedSquareCbLewa, SquareCbLewa
+from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, Learner, LossLewa, ProvedSquareCbLewa, SquareCbLewa
 from lewa.types import Cube, Indices, Matrix, Vector
 
 FLOOR, ROUNDS = (0.6, 0.3), 30
@@ -43,8 +43,8 @@ def test_exp4_lewa_is_its_box() -> None:
         assert state.multiplier == pytest.approx(lam)
 
 
-def test_exp4_lewa_without_policies_is_loss_bandit_lewa_to_the_bit() -> None:
-    ours, theirs = Exp4Lewa.tuned(3, 100, FLOOR), LossBanditLewa.tuned(3, 100, FLOOR)
+def test_exp4_lewa_without_policies_is_loss_lewa_to_the_bit() -> None:
+    ours, theirs = Exp4Lewa.tuned(3, 100, FLOOR), LossLewa.tuned(3, 100, FLOOR)
     assert (ours.eta, ours.delta, ours.mu) == (theirs.eta, theirs.delta, theirs.mu)
     states = {learner: functional.start(learner, 3) for learner in (ours, theirs)}
     rewards, constraints, drawn = outcomes(3)
@@ -58,7 +58,7 @@ def test_exp4_lewa_without_policies_is_loss_bandit_lewa_to_the_bit() -> None:
         assert pack(states[ours].weights).tobytes() == pack(states[theirs].weights).tobytes()
         assert states[ours].multiplier.tobytes() == states[theirs].multiplier.tobytes()
     for T in (100, 10_000):
-        bounds = [lewa.guarantee(learner.tuned(3, T, 0.6), 3, T) for learner in (Exp4Lewa, LossBanditLewa)]
+        bounds = [lewa.guarantee(learner.tuned(3, T, 0.6), 3, T) for learner in (Exp4Lewa, LossLewa)]
         assert numbers(bounds[0]) == pytest.approx(numbers(bounds[1]))
 
 

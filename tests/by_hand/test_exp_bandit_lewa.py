@@ -80,9 +80,7 @@ def test_the_guarantee_is_that_of_the_proof() -> None:
     assert net.learner.name != "exp-bandit-lewa"  # others have a bound against more plays
 
 
-@pytest.mark.parametrize(
-    "name", ["lewa", "fixed-share-lewa", "exp-lewa", "loss-bandit-lewa", "lewa-ix", "anytime-bandit-lewa"]
-)
+@pytest.mark.parametrize("name", ["lewa", "fixed-share-lewa", "exp-lewa", "loss-lewa", "lewa-ix", "anytime-loss-lewa"])
 def test_bounds_against_plays_that_always_meet_the_floors_name_a_share_of_every_plays_reward(name: str) -> None:
     learner = lewa.learners.make(name, 3, 10**6, (0.6, 0.2))
     setting = lewa.Setting(constraints="arbitrary", slater=0.2)
@@ -97,7 +95,7 @@ def test_a_bandit_earns_that_share_though_the_best_play_misses_the_floors() -> N
     t = np.arange(T)[:, np.newaxis]
     rewards = np.where(np.arange(3) == 0, 1.0, np.where(np.arange(3) == 1, 0.5, 0.1)) * np.ones((T, 1))
     kept = np.where(np.arange(3) == 0, t % 2, np.where(np.arange(3) == 1, (t + 1) % 2, 0.9)) * 1.0
-    learner = lewa.learners.make("loss-bandit-lewa", 3, T, 0.5)
+    learner = lewa.learners.make("loss-lewa", 3, T, 0.5)
     trace = lewa.play(learner, lewa.games.Table(rewards, kept), seeds=2)
     setting = lewa.Setting(constraints="arbitrary", slater=0.4)
     said = next(s for s in learner.guarantees(3, T, setting) if s.share)

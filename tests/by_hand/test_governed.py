@@ -158,7 +158,7 @@ def test_without_a_safe_action_the_learned_form_is_offered_with_its_bound() -> N
     assert lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], seed=0).status().governor is None
 
 
-@pytest.mark.parametrize("name", ["lewa", "exp-lewa", "loss-bandit-lewa", "squarecb-lewa"])
+@pytest.mark.parametrize("name", ["lewa", "exp-lewa", "loss-lewa", "squarecb-lewa"])
 def test_on_every_path_debts_are_bounded_and_safe_rounds_counted(name: str) -> None:
     """G1 and G2 on rounds that were drawn to be hard: constraints of 0 and 1, and rewards that want what is missed."""
     rng, T, slack = np.random.default_rng(1), 80, 0.1

@@ -9,8 +9,8 @@ import lewa
 from lewa import functional
 from lewa.kernels import pack
 from lewa.learners import (
-    AnytimeBanditLewa,
     AnytimeExp4Lewa,
+    AnytimeLossLewa,
     Exp4LewaIx,
     Lewa,
     LewaIx,
@@ -82,7 +82,7 @@ def test_lewa_policies_is_its_box() -> None:
         assert state.multiplier == pytest.approx(lam)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [(Exp4LewaIx, LewaIx), (AnytimeExp4Lewa, AnytimeBanditLewa)])
+@pytest.mark.parametrize(("ours", "theirs"), [(Exp4LewaIx, LewaIx), (AnytimeExp4Lewa, AnytimeLossLewa)])
 def test_without_policies_they_are_the_learners_of_actions_to_the_bit(ours: type[Learner], theirs: type[Learner]) -> None:
     pair = [kind.tuned(3, 100, FLOOR) for kind in (ours, theirs)]
     states = [functional.start(learner, 3) for learner in pair]

@@ -132,7 +132,7 @@ def test_advice_says_which_bound_on_an_average_holds_in_a_single_run_too(lewa_: 
 
 def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -> None:
     words = ("--actions", 3, "--rounds", 10**6, "--floor", 0.5, "--delay", 20, "--json")
-    for name, source in (("late-lewa", "(Th2)"), ("late-bandit-lewa", "(Th7)")):
+    for name, source in (("late-lewa", "(Th2)"), ("late-anytime-loss-lewa", "(Th7)")):
         status, printed, _ = lewa_("guarantee", name, *words)
         first = json.loads(printed)
         assert (status, first["source"][-5:]) == (0, source)
@@ -151,15 +151,15 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
     assert "needs delta >= 4*m*eta*(K + G) with G = 40" in json.loads(printed)["reason"]
     _, printed, _ = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
     assert json.loads(printed)["reason"].startswith("needs delta > (m*eta/2)*(1 + G) with G = 40 decisions open together")
-    _, printed, _ = lewa_("guarantee", "late-bandit-lewa", *words, "--epsilon", 0.1)
+    _, printed, _ = lewa_("guarantee", "late-anytime-loss-lewa", *words, "--epsilon", 0.1)
     assert json.loads(printed)["reason"] == "nothing is proved with high probability for this learner with late answers"
     status, _, error = lewa_("guarantee", "lewa", *words, "--slater", 0.1)
     assert (status, "delay cannot be combined with slater" in error) == (2, True)
 
 
 def test_guarantee_with_a_delay_names_the_setting_that_tunes_for_it(lewa_: Any) -> None:
-    words = ("guarantee", "late-loss-bandit-lewa", "--actions", 3, "--rounds", 10**6, "--floor", 0.5, "--delay", 20)
-    assert "--set delay=20 tunes late-loss-bandit-lewa" in lewa_(*words)[1]
+    words = ("guarantee", "late-loss-lewa", "--actions", 3, "--rounds", 10**6, "--floor", 0.5, "--delay", 20)
+    assert "--set delay=20 tunes late-loss-lewa" in lewa_(*words)[1]
     assert "tunes" not in lewa_(*words, "--set", "delay=20")[1]
 
 

@@ -1,6 +1,6 @@
 """Roles of a state's arrays: the name of an array is free, and a wrong role breaks a law.
 
-The learner below is that of `anytime-bandit-lewa` with other names for the arrays of its state.
+The learner below is that of `anytime-loss-lewa` with other names for the arrays of its state.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from lewa.engine.session import Session
 from lewa.feedback import Bandit, Full
 from lewa.kernels import Weights, anytime_dual_step, comparable, draw, grow, normalize, ones, priced_loss, set_weights
 from lewa.kernels.roles import Clock, Counts, Losses, Multiplier, PerAction
-from lewa.learners import ALL, AnytimeBanditLewa
+from lewa.learners import ALL, AnytimeLossLewa
 from lewa.learners.base import Learner
 from lewa.learners.parameter_checks import check_positive
 from lewa.theory.guarantees import Guarantee, none
@@ -65,18 +65,18 @@ class Crossed(NamedTuple):
 
 @dataclass(frozen=True)
 class OtherNames(Learner):
-    """The same rule as that of anytime BanditLEWA."""
+    """The same rule as that of anytime LossLEWA."""
 
     eta: float
     delta: float
     floor: Vector
 
     State = Renamed
-    reads_play = AnytimeBanditLewa.reads_play
+    reads_play = AnytimeLossLewa.reads_play
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        return cls(**AnytimeBanditLewa.tuned(actions, horizon, floor).parameters)
+        return cls(**AnytimeLossLewa.tuned(actions, horizon, floor).parameters)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -147,7 +147,7 @@ def life(name: str) -> list[tuple[float, ...]]:
 
 
 def test_a_learner_with_other_names_for_its_arrays_decides_the_same() -> None:
-    assert life("other-names") == life("anytime-bandit-lewa")
+    assert life("other-names") == life("anytime-loss-lewa")
 
 
 def test_a_new_action_keeps_its_share_whatever_the_arrays_are_called() -> None:

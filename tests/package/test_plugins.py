@@ -64,7 +64,7 @@ def test_a_rule_in_python_gives_the_numbers_of_the_same_rule_compiled(folder: Pa
 
 
 def test_an_answer_that_is_lost_may_call_other_methods_of_a_rule_in_python() -> None:
-    class Plain(lewa.learners.LateBanditLewa):
+    class Plain(lewa.learners.LateAnytimeLossLewa):
         compiled = False
 
         def end_of(self, s: Any, charged: Vector) -> None:
@@ -73,7 +73,7 @@ def test_an_answer_that_is_lost_may_call_other_methods_of_a_rule_in_python() -> 
         def release(self, s: Any, charged: Vector) -> None:
             self.end_of(s, charged)
 
-    compiled = lewa.learners.LateBanditLewa.tuned(3, 100, 0.5)
+    compiled = lewa.learners.LateAnytimeLossLewa.tuned(3, 100, 0.5)
     states = []
     for learner in (compiled, Plain(*compiled.parameters.values())):
         session = Session(learner, 3, dice_of(1))

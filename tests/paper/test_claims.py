@@ -67,7 +67,7 @@ def test_formulas_beyond_the_paper_are_the_bounds_that_are_proved_bound() -> Non
     mixing = 2 * T * (z - log(1 + z)) / z**2
     assert bounds("safe-mixing", safe=2, margin=S) == pytest.approx([sqrt(T * log(K) / 2) + 1 + mixing, 0])
     losses = 2 * sqrt(K * T * log(K)) + sqrt(T) / 2
-    assert bounds("loss-bandit-lewa", short="violation")[0] == pytest.approx(losses)
+    assert bounds("loss-lewa", short="violation")[0] == pytest.approx(losses)
     assert bounds("anytime-lewa", short="violation")[0] == pytest.approx(sqrt(2 * (log(K) + 1) * T))
     shared = sqrt(T * (log(K) + 1)) + sqrt(T) / 2
     assert bounds("fixed-share-lewa", short="violation")[0] == pytest.approx(shared, rel=1e-5)

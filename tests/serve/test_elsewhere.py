@@ -73,7 +73,7 @@ def test_the_example_of_the_design_is_accepted(tmp_path: Path) -> None:
     ("setup", "seen"),
     [
         ({}, {}),  # the default learner weighs no propensities
-        ({"learner": "anytime-bandit-lewa"}, {}),  # by inverse propensities of the action taken
+        ({"learner": "anytime-loss-lewa"}, {}),  # by inverse propensities of the action taken
         ({"context": [{"kind": "number", "name": "tokens", "range": [0, 100]}]}, {"context": {"tokens": 7}}),
         ({"context": [{"kind": "number", "name": "tokens", "range": [0, 100]}]}, {}),
         ({"policies": ["mine"]}, {"advice": {"mine": "large"}}),
@@ -185,7 +185,7 @@ def old_form(snapshot: Snapshot) -> Snapshot:
 
 
 def test_the_agent_counts_them_and_a_store_of_an_earlier_version_keeps_its_meaning() -> None:
-    setup = msgspec.convert(PLAIN | {"learner": "late-bandit-lewa"}, AgentSetup)
+    setup = msgspec.convert(PLAIN | {"learner": "late-anytime-loss-lewa"}, AgentSetup)
     hosted, _ = HostedAgent.create(setup)
     for number in range(1, 40):
         hosted.observe([Observation("small", 0.5, values={**BILL})], number)

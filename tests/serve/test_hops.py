@@ -21,7 +21,7 @@ SETUP = {
     "name": "router",
     "actions": ["a", "b", "c"],
     "lines": [{"name": "cost", "at_most": 0.4}],
-    "learner": "anytime-bandit-lewa",
+    "learner": "anytime-loss-lewa",
     "seed": 1,
 }
 

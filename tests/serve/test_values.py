@@ -346,7 +346,7 @@ def test_terms_that_a_line_cannot_have_are_refused(web: Client) -> None:
         {"at_most": 0.5, "carry_over": "x"},
     ):
         assert web.call("POST", "/v1/agents", {**SETUP, "lines": [{"name": "cost", **line}]})[0] == 400
-    setup = {**SETUP, "learner": "anytime-bandit-lewa", "lines": [{"name": "cost", "at_most": 0.5, "carry_over": "none"}]}
+    setup = {**SETUP, "learner": "anytime-loss-lewa", "lines": [{"name": "cost", "at_most": 0.5, "carry_over": "none"}]}
     status, error = web.call("POST", "/v1/agents", setup)
     assert (status, "carry_over needs a learner that keeps a debt" in error["error"]) == (400, True)
     make(web)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.theorems.instances import VARYING, Instance, Run, instances, law, never_above, rounds, run, scales, squares
 
 import lewa
-from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
+from lewa.learners import AnytimeLossLewa, LewaIx, LewaUcb, LossLewa
 from lewa.types import Cube, Matrix, Vector
 
 pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
@@ -71,7 +71,7 @@ def steps(x: Instance) -> Vector:
 @law
 @given(instances(varying=ANY, feasible=False))
 def test_the_loss_form_obeys_the_inequality_that_its_theorem_averages(x: Instance) -> None:
-    r = run(LossBanditLewa, x)
+    r = run(LossLewa, x)
     hit, propensity = drawn(r)
     estimate = hit * multiplier_sums(r.rewards, r.constraints, r.multipliers[:-1]) / propensity[:, np.newaxis]
     variance = x.eta / 2 * propensity * estimate.max(axis=1) ** 2 - shrunk(x, r)
@@ -117,7 +117,7 @@ def test_upper_confidence_obeys_its_inequality_and_its_radii_add_up_as_is_said(x
 @given(instances(varying=ANY, feasible=False))
 def test_falling_steps_obey_their_inequality_after_every_round(x: Instance) -> None:
     x = x._replace(eta=x.eta * x.rounds**0.5, delta=x.delta * x.rounds**0.5)
-    r = run(AnytimeBanditLewa, x)
+    r = run(AnytimeLossLewa, x)
     t, (_, m, K), (hit, propensity), lam = rounds(x), x.shape, drawn(r), r.multipliers[:-1]
     estimate = hit * multiplier_sums(r.rewards, r.constraints, lam) / propensity[:, np.newaxis]
     fall = x.delta * (np.sqrt(t) - np.sqrt(t - 1))

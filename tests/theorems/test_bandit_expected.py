@@ -10,12 +10,12 @@ from tests.theorems.test_expected import GAMES, SOME, above
 
 import lewa
 from lewa.games import Bernoulli, Counterexample, SlowBurn, Table
-from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
+from lewa.learners import AnytimeLossLewa, LewaIx, LewaUcb, LossLewa
 from lewa.measures.rate_fit import fit_rate
 
 pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
 
-LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
+LOSSES = [LossLewa, LewaIx, AnytimeLossLewa]
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -35,7 +35,7 @@ def test_losses_keep_their_bounds_in_expectation(name: str, kind: Any) -> None:
 def test_so_does_the_loss_form_that_trades_regret_for_violation(name: str) -> None:
     game, floor = GAMES[name]
     T = 100_000
-    learner = LossBanditLewa.tuned(game.actions, T, floor, b=2 / 3)
+    learner = LossLewa.tuned(game.actions, T, floor, b=2 / 3)
     trace = lewa.play(learner, game, T, seeds=some(20))
     promised = lewa.guarantee(learner, game.actions, T)
     assert above(regret_at_end(trace), promised.regret) < 3
@@ -64,7 +64,7 @@ def test_also_where_the_best_action_changes(length: int, kind: Any) -> None:
 @pytest.mark.parametrize("rewards", ["least likely", "rivals", "tempter"])
 def test_where_rewards_react_ix_keeps_its_regret_and_all_keep_their_violation(rewards: str) -> None:
     T, c, floor = 1000, ((0.3, 0.8),), (0.6,)
-    for kind in (LossBanditLewa, LewaIx):
+    for kind in (LossLewa, LewaIx):
         learner = kind.tuned(2, T, floor)
         promised = lewa.guarantee(learner, 2, T, adversary="adaptive")
         found = []
@@ -74,7 +74,7 @@ def test_where_rewards_react_ix_keeps_its_regret_and_all_keep_their_violation(re
             best = (r.rewards.sum(axis=0) @ corners(x).T).max()
             found.append([best - r.trace.reward[0, -1], (0.6 - np.array(c[0])[r.trace.actions[0]]).sum()])
         assert promised.violation is not None
-        assert (promised.regret == T) == (kind is LossBanditLewa)
+        assert (promised.regret == T) == (kind is LossLewa)
         assert (above(np.array(found), [promised.regret, *promised.violation]) < 3).all()
 
 
@@ -108,13 +108,13 @@ def test_single_runs_of_the_loss_form_have_heavy_tails_and_those_of_ix_have_not(
     T = 10_000
     game = Table([[1.0, 0.0]] * 3000 + [[0.0, 1.0]] * 7000, [1.0, 1.0])
     found = {}
-    for kind in (LossBanditLewa, LewaIx):
+    for kind in (LossLewa, LewaIx):
         learner = kind.tuned(2, T, 0.5)
         promised = lewa.guarantee(learner, 2, T).regret
         assert promised is not None
         found[kind] = lewa.regret(lewa.play(learner, game, T, seeds=some(150))) / promised
-    assert found[LossBanditLewa].mean() < 1
-    assert found[LossBanditLewa].max() > 10
+    assert found[LossLewa].mean() < 1
+    assert found[LossLewa].max() > 10
     assert found[LewaIx].max() < 1
 
 
@@ -123,7 +123,7 @@ def test_single_runs_of_the_loss_form_have_heavy_tails_and_those_of_ix_have_not(
 HORIZONS = (1_000, 10_000, 100_000)
 
 
-@pytest.mark.parametrize("kind", [LossBanditLewa, LewaIx, LewaUcb])
+@pytest.mark.parametrize("kind", [LossLewa, LewaIx, LewaUcb])
 def test_regret_grows_as_t_to_a_half_and_violation_as_t_to_three_quarters_on_the_games_made_for_it(kind: Any) -> None:
     regret, violation = [], []
     for T in HORIZONS:
@@ -142,6 +142,6 @@ def test_the_loss_form_plays_the_worthless_action_far_less_than_exploration_woul
     T = 100_000
     regret = [
         float(lewa.regret(lewa.play(kind.tuned(2, T, 0.5), Counterexample(), T, seeds=8)).mean())
-        for kind in (LossBanditLewa, lewa.learners.BanditLewa)
+        for kind in (LossLewa, lewa.learners.BanditLewa)
     ]
     assert regret[0] < 0.1 * regret[1]

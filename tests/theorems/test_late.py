@@ -14,7 +14,7 @@ from tests.theorems.instances import HUNT, few
 from lewa.agent.delays import DelayCounter
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
-from lewa.learners import LateBanditLewa, LossBanditLewa
+from lewa.learners import LateAnytimeLossLewa, LossLewa
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
 from lewa.theory import delayed
@@ -77,7 +77,7 @@ class Path(NamedTuple):
 def play_late(x: Late) -> Path:
     """Play coins or hostile rounds; arrivals are as drawn."""
     dice, K, m, T = np.random.default_rng(x.seed), x.actions, len(x.floor), x.rounds
-    learner = LateBanditLewa(x.delta, np.array(x.floor))
+    learner = LateAnytimeLossLewa(x.delta, np.array(x.floor))
     session, nothing = Session(learner, K), np.zeros(T)
     path = Path(
         np.zeros((T, K)), [], np.zeros((T, m)), np.zeros((T, K)), np.zeros((T, m, K)), [], [], [], [], [], [], [], nothing
@@ -166,12 +166,12 @@ def sums(x: Late, path: Path, tau: int) -> Sums:
 
 @few
 @given(worlds(), st.integers(0, 59))
-def test_on_every_path_and_for_any_delays_late_bandit_lewa_obeys_the_inequality_that_its_theorem_averages(
+def test_on_every_path_and_for_any_delays_late_anytime_loss_lewa_obeys_the_inequality_that_its_theorem_averages(
     x: Late, first: int
 ) -> None:
     """From the first decision, and from any other, where answers may be open."""
     path, K, T, delta, floor = play_late(x), x.actions, x.rounds, x.delta, np.array(x.floor)
-    learner = LateBanditLewa(delta, floor)
+    learner = LateAnytimeLossLewa(delta, floor)
     seen = path.constraints[np.arange(T), :, path.actions]
     for tau in {0, first % T}:
         s = sums(x, path, tau)
@@ -199,15 +199,15 @@ WORLDS = {
 @pytest.mark.skipif(HUNT is None, reason="a simulation: make falsify")
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("delay", [1, 7])
-@pytest.mark.parametrize("kind", ["late-bandit-lewa", "loss-bandit-lewa"])
+@pytest.mark.parametrize("kind", ["late-anytime-loss-lewa", "loss-lewa"])
 def test_with_delays_that_look_at_nothing_the_bounds_hold_in_expectation(name: str, delay: int, kind: str) -> None:
     """Th4 and Th7, with arrivals in a random order; the mean over seeds may exceed the bound by three standard errors."""
     T, K, c0, seeds = 2000, 3, 0.5, 40
     rewards, constraints = map(np.array, WORLDS[name])
     floor = np.array([c0])
-    learner: Learner = LateBanditLewa.tuned(K, T, c0)
-    if kind == "loss-bandit-lewa":
-        learner = LossBanditLewa.tuned(K, T, c0, delay=2 * delay)
+    learner: Learner = LateAnytimeLossLewa.tuned(K, T, c0)
+    if kind == "loss-lewa":
+        learner = LossLewa.tuned(K, T, c0, delay=2 * delay)
     dice = np.random.default_rng(delay)
     orders = dice.integers(1, 2 * delay + 1, size=T)  # fixed in advance
     late, runs = Delays(), []

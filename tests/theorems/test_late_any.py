@@ -11,7 +11,7 @@ from hypothesis import given
 from tests.theorems.instances import few
 from tests.theorems.test_late import Late, Path, play_late, worlds
 
-from lewa.learners import LateBanditLewa
+from lewa.learners import LateAnytimeLossLewa
 from lewa.theory import delayed
 from lewa.theory.setting import Delays
 from lewa.types import Vector
@@ -37,7 +37,7 @@ def test_without_answers_regret_is_what_only_the_delay_in_the_bound_covers() -> 
     """No answer comes before the end, so every play is even, and the regret is T/2 where one of two actions pays."""
     T = 40
     all_open = Delays(T * (T - 1) // 2, T - 1, T - 1, T)
-    learner = LateBanditLewa(1e6, np.array([0.0]))
+    learner = LateAnytimeLossLewa(1e6, np.array([0.0]))
     form = delayed.bandit_form(2)
     late, none = (delayed.price_of_the_draw(learner, 2, T, delays, form).B for delays in (all_open, Delays()))
     assert none < T / 2 <= late
@@ -55,6 +55,6 @@ def test_the_squares_of_high_prices_are_covered_only_with_the_partners_in_the_bo
     dual = sum((0.5 + path.between[t]) / sqrt(s) for t, s in place.items())
     paid = 2 * sqrt(log(2) * float(((2 + g) * b * b).sum())) + dual - shrunk
     late = Delays(sum(map(len, path.seen)), int(g.max()), max(path.between), d + 1)
-    learner, form = LateBanditLewa(delta, np.array([1.0])), delayed.bandit_form(2)
+    learner, form = LateAnytimeLossLewa(delta, np.array([1.0])), delayed.bandit_form(2)
     fewer = delayed.price_of_the_draw(learner, 2, T, late._replace(partners=0), form).B
     assert fewer < paid <= delayed.price_of_the_draw(learner, 2, T, late, form).B

@@ -13,14 +13,14 @@ from tests.theorems.test_late_ix import World, check_certificates, play, worlds
 
 from lewa import Setting
 from lewa.feedback import Bandit
-from lewa.learners import LateLewaIx, LateLossBanditLewa
+from lewa.learners import LateLewaIx, LateLossLewa
 from lewa.learners.variants.loss_rule import LateLossState
 from lewa.theory.delayed import no_later
 from lewa.theory.delayed_dual import eager_steps
 from lewa.theory.setting import Delays
 
 pytestmark = pytest.mark.falsify
-KINDS = (LateLewaIx, LateLossBanditLewa)
+KINDS = (LateLewaIx, LateLossLewa)
 
 
 @st.composite
@@ -60,62 +60,62 @@ def test_on_every_path_and_in_any_order_the_steps_that_reserve_and_settle_obey_t
     check_eager_steps(x)
 
 
-class Wrong(LateLossBanditLewa):
+class Wrong(LateLossLewa):
     compiled = False  # in `make falsify` too
 
 
 class NoSettlement(Wrong):
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         before = s.multiplier.copy()
-        LateLossBanditLewa.learn(self, s, seen)
+        LateLossLewa.learn(self, s, seen)
         s.multiplier[:] = before
 
 
 class WrongSign(Wrong):
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         before, m = s.multiplier.copy(), s.multiplier.size
-        LateLossBanditLewa.learn(self, s, seen)
+        LateLossLewa.learn(self, s, seen)
         s.multiplier[:] = np.maximum(before + self.mu * (seen.constraints - seen.charged[m + 2 :]), 0)
 
 
 class LeaksTwice(Wrong):
     def learn(self, s: LateLossState, seen: Bandit) -> None:
-        LateLossBanditLewa.learn(self, s, seen)
+        LateLossLewa.learn(self, s, seen)
         s.multiplier[:] = np.maximum(s.multiplier - self.mu * self.delta * seen.charged[: s.multiplier.size], 0)
 
 
 class LeaksAtSettlement(Wrong):
     def charge(self, s: LateLossState, action: int) -> None:
         before = s.multiplier.copy()
-        LateLossBanditLewa.charge(self, s, action)
+        LateLossLewa.charge(self, s, action)
         s.multiplier[:] = np.maximum(
             before + self.mu * (self.floor - self.reserves.reshape(self.floor.size, -1)[:, action]), 0
         )
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
-        LateLossBanditLewa.learn(self, s, seen)
+        LateLossLewa.learn(self, s, seen)
         s.multiplier[:] = np.maximum(s.multiplier - self.mu * self.delta * seen.charged[: s.multiplier.size], 0)
 
 
 class NoReserve(Wrong):
     def charge(self, s: LateLossState, action: int) -> None:
         before = s.multiplier.copy()
-        LateLossBanditLewa.charge(self, s, action)
+        LateLossLewa.charge(self, s, action)
         s.multiplier[:] = np.maximum(before - self.mu * self.delta * before, 0)
 
 
 @pytest.mark.parametrize("kind", [NoSettlement, WrongSign, LeaksTwice, LeaksAtSettlement, NoReserve])
-def test_a_rule_that_is_wrong_in_one_place_breaks_the_lemma(kind: type[LateLossBanditLewa]) -> None:
+def test_a_rule_that_is_wrong_in_one_place_breaks_the_lemma(kind: type[LateLossLewa]) -> None:
     v, error = (0.0, 0.0) if kind is LeaksAtSettlement else (0.6, 1.0)
     order, pays = tuple([-1] * 12 + [1] * 12), "nothing" if kind in (NoSettlement, WrongSign, NoReserve) else "dice"
-    x = World(2, (0.7,), (0.1, 1.0, 0.5), order, 1, "dice", pays, 0, LateLossBanditLewa, ((v, v),), error)
+    x = World(2, (0.7,), (0.1, 1.0, 0.5), order, 1, "dice", pays, 0, LateLossLewa, ((v, v),), error)
     check_eager_steps(x)
     with pytest.raises(AssertionError):
         check_eager_steps(x._replace(kind=kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bounds_have_the_errors_of_the_reserves_in_the_place_of_the_whole_range(kind: type[LateLossBanditLewa]) -> None:
+def test_the_bounds_have_the_errors_of_the_reserves_in_the_place_of_the_whole_range(kind: type[LateLossLewa]) -> None:
     T, K, d, floor, means = 10**7, 3, 20, (0.5, 0.3), [[0.2, 0.5, 0.9], [0.3, 0.6, 0.4]]
     plain: Any = kind.tuned(K, T, floor, delay=d)
     eager: Any = kind.tuned(K, T, floor, delay=d, means=means, reserve=1)
@@ -155,10 +155,10 @@ def test_reserves_are_checked() -> None:
         ([0.5, 0.5], [0.2, 0.3, 0.4], "as many for each of 2 constraints"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            LateLossBanditLewa(0.1, 0.5, 0.1, np.array(floor), np.array(values))
+            LateLossLewa(0.1, 0.5, 0.1, np.array(floor), np.array(values))
     with pytest.raises(ValueError, match="one number per constraint and action, 3, or none, got reserves=2"):
-        LateLossBanditLewa(0.1, 0.5, 0.1, np.array([0.5]), np.array([0.2, 0.3])).start(3)
+        LateLossLewa(0.1, 0.5, 0.1, np.array([0.5]), np.array([0.2, 0.3])).start(3)
     with pytest.raises(ValueError, match="reserve needs the expected constraints of each action"):
-        LateLossBanditLewa.tuned(2, 100, 0.5, reserve=1)
+        LateLossLewa.tuned(2, 100, 0.5, reserve=1)
     with pytest.raises(ValueError, match="reserve must be 0 or 1"):
         LateLewaIx.tuned(2, 100, 0.5, means=[[0.2, 0.9]], reserve=0.5)

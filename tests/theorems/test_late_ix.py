@@ -14,7 +14,7 @@ from tests.theorems.instances import HUNT, few, law
 
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
-from lewa.learners import LateLewaIx, LateLossBanditLewa
+from lewa.learners import LateLewaIx, LateLossLewa
 from lewa.theory import delayed_ix
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.setting import Delays
@@ -34,12 +34,12 @@ class World(NamedTuple):
     draws: str  # what holds on every path holds for any draws
     pays: str
     loses: int = 0  # one of so many decisions is never answered; 0: none
-    kind: type[LateLossBanditLewa] | type[LateLewaIx] = LateLewaIx
+    kind: type[LateLossLewa] | type[LateLewaIx] = LateLewaIx
     reserves: tuple[tuple[float, ...], ...] = ()  # for each constraint and action
     error: float = 1.0  # the most by which a constraint differs from its reserve
 
     @property
-    def learner(self) -> LateLossBanditLewa | LateLewaIx:
+    def learner(self) -> LateLossLewa | LateLewaIx:
         eta, delta, product = self.steps
         return self.kind(eta, delta, product / delta, np.array(self.floor), np.array(self.reserves).ravel())
 

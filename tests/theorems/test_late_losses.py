@@ -16,7 +16,7 @@ from tests.theorems.test_late_ix import World, check_dual_steps, check_effective
 from lewa import Setting
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
-from lewa.learners import LateLossBanditLewa, LossBanditLewa
+from lewa.learners import LateLossLewa, LossLewa
 from lewa.theory import delayed_losses
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.setting import Delays
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.falsify
 @law
 @given(worlds())
 def test_on_every_path_and_for_any_arrivals_the_inequality_of_the_proof_holds(x: World) -> None:
-    x = x._replace(kind=LateLossBanditLewa)
+    x = x._replace(kind=LateLossLewa)
     path, K, T, learner, tiny = play(x), x.actions, len(x.order), x.learner, 1e-9
     assume(path.estimates.max() < 1e6)  # they are read from the weights, and larger ones would be lost by rounding
     (loss, b), answered, eta = losses(path), ~np.array(path.lost), learner.eta
@@ -62,7 +62,7 @@ class Branch(NamedTuple):
     short: float  # of the actions drawn
 
 
-def branch(draws: tuple[int, ...], rewards: Matrix, kept: Matrix, learner: LateLossBanditLewa) -> Branch:
+def branch(draws: tuple[int, ...], rewards: Matrix, kept: Matrix, learner: LateLossLewa) -> Branch:
     """Play these draws; which answers come depends on what was drawn and what it paid, and rewards on what was drawn."""
     (T, K), eta = rewards.shape, learner.eta
     session, waiting, opened, chance = Session(learner, K), dict[int, Bandit](), list[list[int]](), 1.0
@@ -99,7 +99,7 @@ def test_with_arrivals_that_look_at_draws_and_outcomes_the_expectations_keep_the
     kept[:, -1] = 1.0  # the last action meets the floor in every round
     late, eta = Delays(T * (T - 1) // 2, T - 1, T - 1, T), (0.02, 0.3, 1.5)[seed % 3]
     delta = 2 * eta * (K + 2 * late.partners)
-    learner = LateLossBanditLewa(eta, delta, min(0.3, 1 / delta), np.array([0.7]))
+    learner = LateLossLewa(eta, delta, min(0.3, 1 / delta), np.array([0.7]))
     branches = [branch(draws, rewards, kept, learner) for draws in product(range(K), repeat=T)]
     chances = np.array([item.chance for item in branches])
     assert chances.sum() == pytest.approx(1)
@@ -115,7 +115,7 @@ def test_with_arrivals_that_look_at_draws_and_outcomes_the_expectations_keep_the
 
 def test_dividing_by_the_probability_of_the_draw_is_not_enough_for_any_arrivals() -> None:
     """A draw decides whether another answer comes, and so how likely its action is in a play that lacks its own answer."""
-    learner = LateLossBanditLewa(3.0, 1.0, 1e-9, np.array([0.0]))
+    learner = LateLossLewa(3.0, 1.0, 1e-9, np.array([0.0]))
     plain, effective = 0.0, 0.0  # the mean of p_3(i_1) X_1, which the proof bounds by b_3 b_1 = 1
     for draws in product(range(2), repeat=2):
         session = Session(learner, 2)
@@ -134,7 +134,7 @@ def test_dividing_by_the_probability_of_the_draw_is_not_enough_for_any_arrivals(
 @given(st.integers(2, 5), st.integers(0, 40), st.integers(1, 2))
 def test_the_bound_with_the_tuning_is_that_of_the_formula(K: int, d: int, m: int) -> None:
     T, floor = 10**7, (0.5, 0.3)[:m]
-    learner = LateLossBanditLewa.tuned(K, T, floor, delay=d)
+    learner = LateLossLewa.tuned(K, T, floor, delay=d)
     eta, delta, mu = learner.eta, learner.delta, learner.mu
     assert eta == pytest.approx(sqrt(log(K) / (m * (K + 4 * d) * T)))
     assert delta == pytest.approx(2 * m * eta * (K + 4 * d))
@@ -152,7 +152,7 @@ def test_the_bound_with_the_tuning_is_that_of_the_formula(K: int, d: int, m: int
 
 
 def test_without_delay_it_is_the_bound_of_the_loss_form() -> None:
-    late, plain = LateLossBanditLewa.tuned(3, 5000, 0.5), LossBanditLewa.tuned(3, 5000, 0.5)
+    late, plain = LateLossLewa.tuned(3, 5000, 0.5), LossLewa.tuned(3, 5000, 0.5)
     assert (late.eta, late.delta, late.mu, late.reserves.size) == (plain.eta, plain.delta, plain.mu, 0)
     known = plain.guarantees(3, 5000, Setting())[0]
     for bound in (late.guarantees(3, 5000, Setting())[0], late_statements(late, 3, 5000, Delays())[0]):
@@ -161,7 +161,7 @@ def test_without_delay_it_is_the_bound_of_the_loss_form() -> None:
 
 
 def test_without_a_shrinkage_that_absorbs_the_delay_nothing_is_proved() -> None:
-    learner = LateLossBanditLewa.tuned(3, 10**6, 0.5, delay=2)  # delta = 2 m eta (K + 8)
+    learner = LateLossLewa.tuned(3, 10**6, 0.5, delay=2)  # delta = 2 m eta (K + 8)
     for partners, proved in ((4, True), (5, False)):
         statement = late_statements(learner, 3, 10**6, Delays(10**6, partners, partners, 3))[0]
         assert (statement.regret is not None) == proved
@@ -172,7 +172,7 @@ def test_without_a_shrinkage_that_absorbs_the_delay_nothing_is_proved() -> None:
 def test_with_slow_actions_and_bad_news_that_comes_late_the_means_keep_the_bound() -> None:
     T, K, d, runs = 3000, 3, 4, 60
     rewards, kept = np.array([0.9, 0.5, 0.4]), np.array([0.2, 0.6, 0.9])
-    learner = LateLossBanditLewa.tuned(K, T, 0.5, delay=d)
+    learner = LateLossLewa.tuned(K, T, 0.5, delay=d)
     bound = late_statements(learner, K, T, Delays(d * T, 2 * d, 2 * d, d + 1))[0]
     assert bound.regret is not None
     assert bound.violation is not None

@@ -1,4 +1,4 @@
-"""The governor by price (G7): late-bandit-lewa with a safe action. docs/theory_delay.md, 1."""
+"""The governor by price (G7): late-anytime-loss-lewa with a safe action. docs/theory_delay.md, 1."""
 
 from itertools import product
 from math import log, sqrt
@@ -13,13 +13,15 @@ from tests.theorems.instances import few
 import lewa
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
-from lewa.learners import LateBanditLewa
+from lewa.learners import LateAnytimeLossLewa
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.falsify
 
 
-def rounds(learner: LateBanditLewa, rewards: Matrix, kept: Matrix, draws: list[int]) -> tuple[Vector, int, Session, float]:
+def rounds(
+    learner: LateAnytimeLossLewa, rewards: Matrix, kept: Matrix, draws: list[int]
+) -> tuple[Vector, int, Session, float]:
     """Play these draws, but for safe rounds; return what each action kept of the floor, the safe rounds, and the chance."""
     session, debts, helps, chance = Session(learner, 2), [0.0], 0, 1.0
     for t, drawn in enumerate(draws):
@@ -44,7 +46,7 @@ def test_on_every_path_no_debt_passes_what_the_price_cap_allows(
     """Draws are the worst, or even; the safe action has exactly its slack."""
     dice, T, slack = np.random.default_rng(seed), 80, part * (1 - floor)
     kept = np.column_stack([np.full(T, min(floor + slack, 1.0)), np.zeros(T) if worst else dice.random(T)])
-    learner = LateBanditLewa(delta, np.array([floor]), 0.0, slack)
+    learner = LateAnytimeLossLewa(delta, np.array([floor]), 0.0, slack)
     draws = [1] * T if worst else dice.integers(0, 2, T).tolist()
     debts, _, session, _ = rounds(learner, dice.random((T, 2)), kept, draws)
     allowed = delta * np.sqrt(np.arange(T + 1)) / slack + floor
@@ -60,7 +62,7 @@ def test_in_expectation_regret_with_the_safe_rounds_keeps_the_inequality() -> No
     T, delta, floor, slack = 9, 0.3, 0.6, 0.4
     kept = np.column_stack([np.ones(T), np.zeros(T)])
     rewards = np.column_stack([np.zeros(T), np.ones(T)])
-    learner = LateBanditLewa(delta, np.array([floor]), 0.0, slack)
+    learner = LateAnytimeLossLewa(delta, np.array([floor]), 0.0, slack)
     regret, helps, total = 0.0, 0.0, 0.0
     play = np.array([floor, 1 - floor])  # meets the floor exactly
     for draws in product(range(2), repeat=T):
@@ -81,8 +83,8 @@ def test_in_expectation_regret_with_the_safe_rounds_keeps_the_inequality() -> No
 
 
 def test_its_guarantee_names_the_safe_action_and_the_bound_on_every_path() -> None:
-    learner = LateBanditLewa.tuned(3, 1, 0.5, cap_action=2, cap_slack=0.25)
-    plain = LateBanditLewa.tuned(3, 1, 0.5)
+    learner = LateAnytimeLossLewa.tuned(3, 1, 0.5, cap_action=2, cap_slack=0.25)
+    plain = LateAnytimeLossLewa.tuned(3, 1, 0.5)
     with_cap, without = (lewa.guarantee(item, 3, 10**6) for item in (learner, plain))
     assert with_cap.regret == without.regret
     assert with_cap.safe == (2.0, 0.25)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
+from lewa.learners import AnytimeLossLewa, LewaIx, LewaUcb, LossLewa
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE
 
 pytestmark = pytest.mark.compiled
 
 K, T, FLOOR = 3, 200_000, (0.6, 0.5)  # two constraints
-LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
+LOSSES = [LossLewa, LewaIx, AnytimeLossLewa]
 EVERY = [*LOSSES, LewaUcb]
 
 
@@ -29,7 +29,7 @@ def numbers(statement: lewa.Guarantee) -> list[float]:
 
 
 def test_the_loss_form_by_its_formula() -> None:
-    learner = LossBanditLewa.tuned(K, T, FLOOR)
+    learner = LossLewa.tuned(K, T, FLOOR)
     eta, delta, mu = learner.eta, learner.delta, learner.mu
     B = log(K) / eta + eta * K * T + 2 * mu * T / 2
     V = sqrt(2 * (delta * T + 1 / mu) * (T + B))
@@ -40,18 +40,18 @@ def test_the_loss_form_by_its_formula() -> None:
 
 
 def test_for_one_constraint_the_loss_form_has_the_regret_that_its_docstring_says() -> None:
-    regret = lewa.guarantee(LossBanditLewa.tuned(K, T, 0.6), K, T).regret
+    regret = lewa.guarantee(LossLewa.tuned(K, T, 0.6), K, T).regret
     assert regret == pytest.approx(2 * sqrt(K * T * log(K)) + sqrt(T) / 2, rel=1e-12)
 
 
 def test_falling_steps_by_their_formula_at_every_horizon() -> None:
-    learner = AnytimeBanditLewa.tuned(K, 1, FLOOR)
+    learner = AnytimeLossLewa.tuned(K, 1, FLOOR)
     for rounds in (T, 4 * T):
         mean = learner.guarantees(K, rounds, lewa.Setting())[0]
         B = sqrt(rounds) * (log(K) / learner.eta + 2 * learner.eta * K + 2 / learner.delta)
         V = sqrt(2 * learner.delta * sqrt(rounds) * (rounds + B))
         assert numbers(mean) == pytest.approx([B, V, V], rel=1e-12)
-    one = AnytimeBanditLewa.tuned(K, 1, 0.6)
+    one = AnytimeLossLewa.tuned(K, 1, 0.6)
     assert lewa.guarantee(one, K, T).regret == pytest.approx(one.delta * sqrt(T), rel=1e-12)
 
 
@@ -90,10 +90,10 @@ def test_upper_confidence_by_its_formula() -> None:
 @pytest.mark.parametrize(
     ("learner", "law"),
     [
-        (LossBanditLewa.tuned(K, T, FLOOR), "delta >= 2*m*eta*K"),
+        (LossLewa.tuned(K, T, FLOOR), "delta >= 2*m*eta*K"),
         (LewaIx.tuned(K, T, FLOOR).replace(eta=0.01), "delta >= 4*m*eta*K"),
         (LewaUcb.tuned(K, T, FLOOR), "delta >= 2*m*eta"),
-        (AnytimeBanditLewa.tuned(K, T, FLOOR), "delta >= 4*m*eta*K"),
+        (AnytimeLossLewa.tuned(K, T, FLOOR), "delta >= 4*m*eta*K"),
     ],
     ids=lambda x: type(x).__name__,
 )
@@ -114,7 +114,7 @@ def test_ix_at_the_edge_of_its_condition_has_expectations_only() -> None:
     assert reacting.regret == T
 
 
-@pytest.mark.parametrize("kind", [LossBanditLewa, AnytimeBanditLewa])
+@pytest.mark.parametrize("kind", [LossLewa, AnytimeLossLewa])
 def test_nothing_is_proved_of_single_runs_with_heavy_tails(kind: Any) -> None:
     asked, *rest = said(kind.tuned(K, T, FLOOR), epsilon=0.05)
     assert asked.regret is None
@@ -145,8 +145,8 @@ def test_against_plays_that_meet_the_floors_in_every_round_ix_has_bounds_for_the
 def test_corruption_costs_the_multipliers_cap_in_regret_and_itself_in_violation(kind: Any) -> None:
     learner = kind.tuned(K, T, FLOOR)
     clean, spoiled = said(learner)[0], said(learner, corruption=50.0)[0]
-    cap = 1.1 * sqrt(T) / learner.delta if kind is AnytimeBanditLewa else 1.1 * min(1 / learner.delta, learner.mu * T)
-    A = 2 * learner.delta * sqrt(T) if kind is AnytimeBanditLewa else 2 * (learner.delta * T + 1 / learner.mu)
+    cap = 1.1 * sqrt(T) / learner.delta if kind is AnytimeLossLewa else 1.1 * min(1 / learner.delta, learner.mu * T)
+    A = 2 * learner.delta * sqrt(T) if kind is AnytimeLossLewa else 2 * (learner.delta * T + 1 / learner.mu)
     assert spoiled.regret == pytest.approx(clean.regret + 50 * cap, rel=1e-12)
     assert numbers(spoiled)[1] == pytest.approx(sqrt(A * (T + numbers(spoiled)[0])) + 50, rel=1e-12)
 
@@ -162,7 +162,7 @@ def test_slack_and_little_variation_stand_first_where_they_are_asked_for(kind: A
     varying = learner.guarantees(K, 100 * T, lewa.Setting(slater=0.3, variation=100.0))
     assert still[-1].source.endswith("stochastic rewards")
     assert varying[0].source.endswith("variation")
-    A = 2 * learner.delta * sqrt(100 * T) if kind is AnytimeBanditLewa else 2 * (learner.delta * 100 * T + 1 / learner.mu)
+    A = 2 * learner.delta * sqrt(100 * T) if kind is AnytimeLossLewa else 2 * (learner.delta * 100 * T + 1 / learner.mu)
     V = numbers(varying[0])[1]
     budget = numbers(varying[0])[0] + 100 + V / 0.3
     assert budget == pytest.approx(V * V / A, rel=1e-9)
@@ -170,7 +170,7 @@ def test_slack_and_little_variation_stand_first_where_they_are_asked_for(kind: A
         learner.guarantees(K, T, lewa.Setting(slater=0.6))
 
 
-@pytest.mark.parametrize("kind", [LossBanditLewa, LewaIx, LewaUcb])
+@pytest.mark.parametrize("kind", [LossLewa, LewaIx, LewaUcb])
 def test_a_larger_b_trades_regret_for_violation(kind: Any) -> None:
     rounds = 10**8
     half, more = (

@@ -82,7 +82,7 @@ def test_what_is_corrupted_is_met_too() -> None:
 
 def test_where_constraints_are_arbitrary_a_bandit_is_bound_by_what_was_drawn() -> None:
     T = 10**6
-    learner: Any = lewa.learners.make("loss-bandit-lewa", 4, T, floor=0.5)
+    learner: Any = lewa.learners.make("loss-lewa", 4, T, floor=0.5)
     statement = learner.guarantees(4, T, Setting(constraints="arbitrary"))[1]
     assert realised(statement, T, (0.5,), bandit=True) == statement._replace(positive_violation=None)
 

@@ -4,6 +4,8 @@
 that mix policies, and three learners of others. The goals "auto" and "proved" of an agent choose by themselves.
 """
 
+from warnings import warn
+
 from lewa.learners.naming import (
     about,
     check_looks_at_features,
@@ -15,6 +17,16 @@ from lewa.learners.naming import (
     settings_of,
 )
 from lewa.learners.registry import *
+
+
+def __getattr__(name: str) -> object:
+    """Return a class by its name of an earlier version."""
+    if name in FORMER_CLASSES:
+        kind = FORMER_CLASSES[name]
+        warn(f"{name} is called {kind.__name__} now; the former name will go in the next release", DeprecationWarning, 2)
+        return kind
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __doc__ += "\n".join(f"\n{family}: {', '.join(members)}" for family, members in FAMILIES.items())
 

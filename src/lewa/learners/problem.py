@@ -138,7 +138,7 @@ SETTINGS = {
     "cap_slack": TuningSetting("The slack of `cap_action`: prices are capped at 1/cap_slack."),
 }
 # Settings of earlier versions, and what to use instead.
-REMOVED_SETTINGS = {"any_arrivals": "use late-loss-bandit-lewa, which needs a horizon, or learn='close' of an agent"}
+REMOVED_SETTINGS = {"any_arrivals": "use late-loss-lewa, which needs a horizon, or learn='close' of an agent"}
 SIZES = ("actions", "horizon", "floor")
 
 

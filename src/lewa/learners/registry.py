@@ -1,5 +1,7 @@
 """The table of the learners: a new learner is one file, its import, and one line here."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from lewa.learners.base import Learner
@@ -27,9 +29,9 @@ from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
 from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
 from lewa.learners.variants.late_lewa import LateLewa
-from lewa.learners.variants.late_loss_lewa import LateBanditLewa, LateLewaIx, LateLossBanditLewa
+from lewa.learners.variants.late_loss_lewa import LateAnytimeLossLewa, LateLewaIx, LateLossLewa
 from lewa.learners.variants.lewa_ucb import LewaUcb
-from lewa.learners.variants.loss_lewa import AnytimeBanditLewa, LewaIx, LossBanditLewa
+from lewa.learners.variants.loss_lewa import AnytimeLossLewa, LewaIx, LossLewa
 from lewa.learners.wrappers.doubling import Doubling
 from lewa.learners.wrappers.governed import Governed
 from lewa.learners.wrappers.tightened import Tightened
@@ -51,12 +53,12 @@ FAMILIES: dict[str, dict[str, type[Learner]]] = {
         "late-lewa": LateLewa,
         "fixed-share-lewa": FixedShareLewa,
         "exp-lewa": ExpLewa,
-        "loss-bandit-lewa": LossBanditLewa,
+        "loss-lewa": LossLewa,
         "lewa-ix": LewaIx,
         "lewa-ucb": LewaUcb,
-        "anytime-bandit-lewa": AnytimeBanditLewa,
-        "late-bandit-lewa": LateBanditLewa,
-        "late-loss-bandit-lewa": LateLossBanditLewa,
+        "anytime-loss-lewa": AnytimeLossLewa,
+        "late-anytime-loss-lewa": LateAnytimeLossLewa,
+        "late-loss-lewa": LateLossLewa,
         "late-lewa-ix": LateLewaIx,
         "exp-bandit-lewa": ExpBanditLewa,
     },
@@ -105,10 +107,23 @@ class Alias(NamedTuple):
     """A name of earlier versions that still works."""
 
     name: str  # of this version
-    parameters: dict[str, float]  # what its saved files lack
+    parameters: Mapping[str, float] = MappingProxyType({})  # what its saved files lack
 
 
-ALIASES = {"fractional-kube": Alias("kube@fractional", {"fractional": 1.0})}
+ALIASES = {
+    "fractional-kube": Alias("kube@fractional", {"fractional": 1.0}),
+    "loss-bandit-lewa": Alias("loss-lewa"),
+    "anytime-bandit-lewa": Alias("anytime-loss-lewa"),
+    "late-bandit-lewa": Alias("late-anytime-loss-lewa"),
+    "late-loss-bandit-lewa": Alias("late-loss-lewa"),
+}
+# Names of classes that still work, with a warning, until the next release.
+FORMER_CLASSES: dict[str, type[Learner]] = {
+    "LossBanditLewa": LossLewa,
+    "AnytimeBanditLewa": AnytimeLossLewa,
+    "LateBanditLewa": LateAnytimeLossLewa,
+    "LateLossBanditLewa": LateLossLewa,
+}
 # Names of earlier versions that work no more, and what to use instead.
 REMOVED = {
     "anytime-ewa": "adahedge",

@@ -291,13 +291,13 @@ BEYOND = (
     ),
     both("BanditLEWA beside them: proved", "bandit-projected", EXPLORING, EXPLORING_SHORT, "bandit-lewa"),
     both(
-        "BanditLEWA, losses: proved",
+        "LossLEWA: proved",
         "losses",
         AtMost("2 sqrt(K T ln K) + sqrt(T)/2", 1 / 2),
         ROOT,
-        "loss-bandit-lewa",
+        "loss-lewa",
     ),
-    both("BanditLEWA, losses: rates attained", "losses", *RATES, "loss-bandit-lewa"),
+    both("LossLEWA: rates attained", "losses", *RATES, "loss-lewa"),
     both(
         "LEWA-IX: proved",
         "losses",

@@ -48,12 +48,12 @@ class Averaged(NamedTuple):
     price: float  # the largest sum of the multipliers in a round
 
 
-def loss_bandit_lewa(
+def loss_lewa(
     learner: parameters.Dual,
     actions: int,
     rounds: int,
     setting: Setting,
-    source: str = "BanditLEWA, losses",
+    source: str = "LossLEWA",
     dual: DualSteps | None = None,
 ) -> tuple[Guarantee, ...]:
     """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K.
@@ -81,26 +81,26 @@ def loss_bandit_lewa(
     return _only_expected(source, Averaged(B, width(delta, mu, T), price), T, floor, setting)
 
 
-def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def anytime_loss_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Return these bounds with B = sqrt(T) (ln K/eta + 2 eta K + m/delta), A = 2 delta sqrt(T), if delta >= 4 m eta K."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
-    source, K, T, m = "Anytime BanditLEWA", actions, rounds, floor.size
+    source, K, T, m = "Anytime LossLEWA", actions, rounds, floor.size
     if not _least(delta, 4 * m * eta * K):
         return (none(source, f"needs delta >= 4*m*eta*K, got {eta=:.6g}, {delta=:.6g}"),)
     B, A = sqrt(T) * (log(K) / eta + 2 * eta * K + m / delta), 2 * delta * sqrt(T)
     return _only_expected(source, Averaged(B, A, float(floor.sum()) * sqrt(T) / delta), T, floor, setting)
 
 
-def late_bandit_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def late_anytime_loss_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Return bounds for steps that follow the prices, for any delta (docs/theory_delay.md, 6), if no answer is late."""
     floor, T = learner.floor, rounds
     if actions == 1:
         return one_action(floor)
     bound = price_of_the_draw(learner, actions, T, NO_DELAY, bandit_form(actions))
     price = float(floor.sum()) * sqrt(T) / learner.delta
-    return _only_expected("Late BanditLEWA", Averaged(*bound, price), T, floor, setting)
+    return _only_expected("Late Anytime LossLEWA", Averaged(*bound, price), T, floor, setting)
 
 
 def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:

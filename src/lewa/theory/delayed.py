@@ -119,14 +119,14 @@ def full_form(actions: int) -> Form:
 
 
 def bandit_form(actions: int) -> Form:
-    """Late BanditLEWA (Th7)."""
+    """Late Anytime LossLEWA (Th7)."""
     return Form(actions, 1.0, 2 * sqrt(log(actions)))
 
 
 def price_of_the_draw(
     learner: parameters.Delta, actions: int, rounds: int, late: Delays, form: Form, start: Start | None = None
 ) -> Late:
-    """Return B and A of Late LEWA and Late BanditLEWA, from any start; steps follow prices and delays."""
+    """Return B and A of Late LEWA and Late Anytime LossLEWA, from any start; steps follow prices and delays."""
     K, m, delta, D, e = actions, learner.floor.size, learner.delta, late.total, late.between
     T, before, moved, extra = rounds, 0.0, 1.0, 0.0
     if start is not None:
@@ -216,13 +216,13 @@ def at_prices_of_the_draw(learner: parameters.Dual, rounds: int, late: Delays) -
     return len(floor) * mu * late.total + late.missing * lost
 
 
-def loss_bandit_lewa(
+def loss_lewa(
     learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
 ) -> tuple[Guarantee, ...]:
     """Return the bounds of Th4, in expectation."""
     if actions == 1:
         return one_action(learner.floor)
-    source, m = f"BanditLEWA, losses, {LATE if start is None else CHANGED} (Th4)", learner.floor.size
+    source, m = f"LossLEWA, {LATE if start is None else CHANGED} (Th4)", learner.floor.size
     bound = price_of_learning(learner, actions, rounds, late, start)
     if bound is None:
         least = 2 * m * learner.eta * (actions + late.partners)
@@ -252,7 +252,7 @@ def late_lewa(
     )
 
 
-def late_bandit_lewa(
+def late_anytime_loss_lewa(
     learner: parameters.Delta,
     actions: int,
     rounds: int,
@@ -266,7 +266,7 @@ def late_bandit_lewa(
         return one_action(learner.floor)
     T = rounds + late.missing
     bound = price_of_the_draw(learner, actions, T, late, bandit_form(actions), start)
-    source = f"Late BanditLEWA, {LATE if start is None else CHANGED} (Th7)"
+    source = f"Late Anytime LossLEWA, {LATE if start is None else CHANGED} (Th7)"
     return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
 
 

@@ -26,7 +26,7 @@ from lewa.theory.guarantees import (
 )
 from lewa.theory.setting import Delays
 
-SOURCE = f"Late BanditLEWA, losses, {LATE} (Th5)"
+SOURCE = f"Late LossLEWA, {LATE} (Th5)"
 
 
 def least_delta(learner: parameters.Dual, actions: int, late: Delays) -> float:
@@ -39,7 +39,7 @@ def primal_cost(learner: parameters.Dual, actions: int, rounds: int, late: Delay
     return log(actions) / learner.eta + learner.eta * (actions * rounds + 4 * late.total)
 
 
-def late_loss_bandit_lewa(learner: parameters.Reserving, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+def late_loss_lewa(learner: parameters.Reserving, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
     """Return Th5, in expectation; arrivals may depend on anything.
 
     Parameters

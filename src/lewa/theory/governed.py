@@ -125,7 +125,7 @@ def _net(rounds: int, floor: Vector, debt: Vector, bandit: bool, setting: Settin
 def price_capped(
     statements: tuple[Guarantee, ...], rounds: int, floor: Vector, delta: float, safe: tuple[float, float]
 ) -> tuple[Guarantee, ...]:
-    """Late BanditLEWA with a safe action that is played while a price is above 1/slack (G7), where no answer is late.
+    """Late Anytime LossLEWA with a safe action that is played while a price is above 1/slack (G7), where no answer is late.
 
     Its bounds on regret are unchanged. No debt of the actions drawn passes delta sqrt(t)/slack + c0, on any path.
     """

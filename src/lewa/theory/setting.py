@@ -36,7 +36,7 @@ class Start(NamedTuple):
     multiplier: tuple[float, ...]  # lambda
     waiting: int = 0  # the number of open answers, which are learned later
     left: int = 0  # the number of actions that were removed
-    totals: tuple[float, ...] = ()  # s, n, a of the next decision, the sum of b over what is open, and Q; late-bandit-lewa's
+    totals: tuple[float, ...] = ()  # s, n, a of the next decision, the sum of b over what is open, and Q
 
     def excess(self, delta: float, floor: Vector) -> list[float]:
         """Return x_j = [delta lambda_j - c0_j]+, the excess of each multiplier's shrinkage over the step of its floor."""

@@ -255,7 +255,7 @@ def _withdrawn(state: "AgentState", statement: Guarantee, why: str) -> Guarantee
     if not why:
         return statement._replace(assumptions=())
     counts, made = counts_since(state), state.rounds - state.delays.counts["before"]
-    better = "late-lewa" if state.sees_all else "late-bandit-lewa"
+    better = "late-lewa" if state.sees_all else "late-anytime-loss-lewa"
     late = counts["late"] and not (counts["masked"] or counts["filled_in"] or counts["clipped"] or state.driver.features)
     hint = f"; {better} has a bound for late answers" if late and not statement.source.startswith("Late") else ""
     return _nothing(state, f"the theorem assumes that {why} (of {made} decisions and their values){hint}")

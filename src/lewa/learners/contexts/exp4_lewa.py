@@ -60,7 +60,7 @@ class Exp4Lewa(Weighted, Fixed, Policies, LossRule, PrimalDual):
 
     Order: the weights use lambda_t; all move at once. For m constraints lambda (1 - c) is the sum over constraints.
     Advice is the learner's features: the P rows of K numbers, one after the other. Without policies of the user it
-    equals `loss-bandit-lewa`, bit for bit.
+    equals `loss-lewa`, bit for bit.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1]. The proof needs
@@ -156,7 +156,7 @@ class AnytimeExp4Lewa(Weighted, Anytime, Policies, LossRule, Learner):
         lambda_{t+1} = [(1 - delta_t mu_t) lambda_t - mu_t (c_t - c0)]+
 
     Order: the losses use lambda_t; all move at once. t counts the rounds that were answered. Advice is the learner's
-    features: the P rows of K numbers, one after the other. Without policies of the user it equals `anytime-bandit-lewa`,
+    features: the P rows of K numbers, one after the other. Without policies of the user it equals `anytime-loss-lewa`,
     bit for bit.
 
     Parameters: eta = eta > 0; delta = delta > 0; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1].
@@ -183,7 +183,7 @@ class AnytimeExp4Lewa(Weighted, Anytime, Policies, LossRule, Learner):
     reads_play = False
     tunings = {"recommended": anytime_policy_steps}
     trials = (
-        *(trial(3, 200, 0.5, eta=0.1), trial(3, 200, 0.5, policies=2, eta=0.1)),  # small steps, as for `anytime-bandit-lewa`
+        *(trial(3, 200, 0.5, eta=0.1), trial(3, 200, 0.5, policies=2, eta=0.1)),  # small steps, as for `anytime-loss-lewa`
         *USUAL[1:],
     )
     theorems = Theorems(

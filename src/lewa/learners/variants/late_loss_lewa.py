@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import log, sqrt
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from lewa.learners.variants.loss_rule import (
     Adaptive,
     Ix,
     Late,
-    LateBanditLewaState,
+    LateAnytimeLossLewaState,
     LateLossState,
     LossRule,
     Weighted,
@@ -78,11 +78,11 @@ def late_ix_steps(
     return {**late_dual_steps(q, b, delay, 8 * q.m * eta * most), "eta": eta, "reserves": reserved_means(means, reserve)}
 
 
-def losses_at_once(learner: "LateLossBanditLewa", actions: int, rounds: int, setting: Setting) -> Statements:
+def losses_at_once(learner: "LateLossLewa", actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds of the loss form, with the dual steps of reserves."""
     learner.sizes(actions)
     dual = late_steps(learner, rounds, NO_DELAY)
-    return bandit.loss_bandit_lewa(learner, actions, rounds, setting, "Late BanditLEWA, losses", dual)
+    return bandit.loss_lewa(learner, actions, rounds, setting, "Late LossLEWA", dual)
 
 
 def ix_at_once(learner: "LateLewaIx", actions: int, rounds: int, setting: Setting) -> Statements:
@@ -91,12 +91,12 @@ def ix_at_once(learner: "LateLewaIx", actions: int, rounds: int, setting: Settin
     return bandit.lewa_ix(learner, actions, rounds, setting, "Late LEWA-IX", late_steps(learner, rounds, NO_DELAY))
 
 
-def errors(learner: "LateLossBanditLewa", s: LateLossState) -> tuple[float, ...]:
+def errors(learner: "LateLossLewa", s: LateLossState) -> tuple[float, ...]:
     """Return the largest error of the reserves of each constraint; none without reserves."""
     return tuple(s.account[ERROR].tolist()) if learner.reserves.size else ()
 
 
-def certificate(learner: "LateLossBanditLewa", s: LateLossState) -> Vector | None:
+def certificate(learner: "LateLossLewa", s: LateLossState) -> Vector | None:
     """Return the bound on the shortfall that the account gives; None for a state that was saved without one."""
     if s.account[LEAKS].min() < 0:
         return None
@@ -137,8 +137,8 @@ class LateHorizon(Late, Actions, LossRule, Learner):
 
 
 @dataclass(frozen=True)
-class LateLossBanditLewa(Weighted, LateHorizon):
-    """Late BanditLEWA for a known horizon: regret of order sqrt(T) in expectation, for answers that come at any time.
+class LateLossLewa(Weighted, LateHorizon):
+    """Late LossLEWA, for a known horizon: regret of order sqrt(T) in expectation, for answers that come at any time.
 
     The loss form that learns at the price of the draw and divides by a probability that grows while an answer is late.
 
@@ -169,19 +169,19 @@ class LateLossBanditLewa(Weighted, LateHorizon):
     the first constraint, then for the next; none if it is empty. The proof needs
     delta >= 2 m eta (K + 2G), where G is the largest number of decisions that were open together with one decision.
 
-    Reading: if no answer is late, q = p_{t,i} and the rule is that of `loss-bandit-lewa`, with its bounds. With late
-    answers the bound of `loss-bandit-lewa` assumes that the arrival of an answer does not depend on actions and outcomes.
+    Reading: if no answer is late, q = p_{t,i} and the rule is that of `loss-lewa`, with its bounds. With late
+    answers the bound of `loss-lewa` assumes that the arrival of an answer does not depend on actions and outcomes.
     Here it may depend on anything. The tuning is
     eta = sqrt(ln K/(m (K + 4 delay) T)), delta = 2 m eta (K + 4 delay), mu = 1/sqrt(m (1 + 2 delay) T), at most 1/delta;
     `delay` is the most decisions by which answers are late. With `b` in [1/2, 1) regret O(T^b) is traded for violation
     O(T^(1 - b/2)). The bounds hold only in expectation; `late-lewa-ix` has bounds for the single run. With long delays
-    the shrinkage is large and the constraint is missed by much; `late-bandit-lewa` keeps it better. The proof is in
+    the shrinkage is large and the constraint is missed by much; `late-anytime-loss-lewa` keeps it better. The proof is in
     docs/theory_delay.md, 9. `reserve` = 1 makes the expected constraints `means` of each action its reserve: the price then
     reacts at the draw, and the answer only corrects it (docs/theory_delay.md, 10).
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.LateLossBanditLewa.tuned(actions=2, horizon=100_000, floor=0.5, delay=1)
+    >>> learner = lewa.learners.LateLossLewa.tuned(actions=2, horizon=100_000, floor=0.5, delay=1)
     >>> trace = lewa.play(learner, game, rounds=100_000, seeds=20)
     >>> bound = lewa.guarantee(learner, actions=2, rounds=100_000)
     >>> short = lewa.violation(trace).mean() / 100_000
@@ -199,7 +199,7 @@ class LateLossBanditLewa(Weighted, LateHorizon):
     reserves: Reserves = field(default_factory=lambda: np.zeros(0))
 
     tunings = {"recommended": late_loss_steps}
-    theorems = Theorems(losses_at_once, delayed_losses.late_loss_bandit_lewa, errors=errors, certificate=certificate)
+    theorems = Theorems(losses_at_once, delayed_losses.late_loss_lewa, errors=errors, certificate=certificate)
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,10 @@ class LateLewaIx(Ix, LateHorizon):
     Order: an answer is learned with the price, the probability and the sum of the weights of its own draw, at any time and
     in any order; all are stored with the decision. If a decision is closed without an answer, lambda moves as by an
     answer with c_t = c0, and the weights stay. With reserves the step of lambda has two parts, as in
-    `late-loss-bandit-lewa`.
+    `late-loss-lewa`.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
-    delta mu <= 1; c0 = floor, each in [0, 1]; reserves, as in `late-loss-bandit-lewa`. The proof needs delta > 4 m eta
+    delta mu <= 1; c0 = floor, each in [0, 1]; reserves, as in `late-loss-lewa`. The proof needs delta > 4 m eta
     (K + G), where G is the largest number of decisions that were open together with one decision.
 
     Reading: if no answer is late, q = p_{t,i} and the rule is that of `lewa-ix`. The draw of an action can decide which
@@ -235,7 +235,7 @@ class LateLewaIx(Ix, LateHorizon):
     delta = 8 m eta (K + 2 delay), mu = 1/sqrt(m (1 + 2 delay) T), at most 1/delta; `delay` is the most decisions by which
     answers are late. The learner has bounds at every other epsilon too. With `b` in [1/2, 1) regret O(T^b) is traded for
     violation O(T^(1 - b/2)). With long delays the shrinkage is large and the constraint is missed by much; a larger `b`
-    helps, and `late-bandit-lewa` keeps it better, with bounds in expectation. The proof is in docs/theory_delay.md, 8.
+    helps, and `late-anytime-loss-lewa` keeps it better, with bounds in expectation. The proof is in docs/theory_delay.md, 8.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -269,20 +269,20 @@ def any_shrinkage(q: Problem, delay: float = 0.0, cap_action: float = NO_ACTION,
     return {"delta": delta, "cap_action": cap_action, "cap_slack": cap_slack}
 
 
-def adaptive_at_once(learner: "LateBanditLewa", actions: int, rounds: int, setting: Setting) -> Statements:
+def adaptive_at_once(learner: "LateAnytimeLossLewa", actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds where no answer is late, of a capped price too."""
-    statements = bandit.late_bandit_lewa(learner, actions, rounds, setting)
+    statements = bandit.late_anytime_loss_lewa(learner, actions, rounds, setting)
     if not learner.is_capped or actions == 1:
         return statements
     return price_capped(statements, rounds, learner.floor, learner.delta, (learner.cap_action, learner.cap_slack))
 
 
-def adaptive_late(learner: "LateBanditLewa", actions: int, rounds: int, delays: Delays) -> Statements:
+def adaptive_late(learner: "LateAnytimeLossLewa", actions: int, rounds: int, delays: Delays) -> Statements:
     """Return Th7; nothing is proved of a capped price."""
-    return () if learner.is_capped else delayed.late_bandit_lewa(learner, actions, rounds, delays)
+    return () if learner.is_capped else delayed.late_anytime_loss_lewa(learner, actions, rounds, delays)
 
 
-def begin(learner: "LateBanditLewa", s: LateBanditLewaState, there: Flags, start: Start) -> Start:
+def begin(learner: "LateAnytimeLossLewa", s: LateAnytimeLossLewaState, there: Flags, start: Start) -> Start:
     """Return the start with the entropy of the play, and the totals if the weights are those of the losses."""
     start = start._replace(entropy=entropy_of(s.weights.log, there))
     if learner.is_capped:
@@ -297,8 +297,8 @@ def begin(learner: "LateBanditLewa", s: LateBanditLewaState, there: Flags, start
 
 
 @dataclass(frozen=True)
-class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
-    """Late BanditLEWA: for an unknown horizon and late answers, with a bound for the delays that occurred.
+class LateAnytimeLossLewa(Weighted, Adaptive, Actions, LossRule, Learner):
+    """Late Anytime LossLEWA: for an unknown horizon and late answers, with a bound for the delays that occurred.
 
     The loss form with a step that adapts to the prices and the number of open decisions, so that any shrinkage is
     allowed.
@@ -322,11 +322,11 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; cap_action, the number of a safe action,
     or -1 if none is named; cap_slack, the amount by which that action always exceeds every floor.
 
-    Reading: `anytime-bandit-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its
+    Reading: `anytime-loss-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its
     proof needs delta >= 4 m eta K; with late answers this would be 4 m eta (K + G), where G is the largest number of
     decisions that were open together with one decision, and with such a large shrinkage the constraint is missed. Here
     n grows by the terms of the proof. Without delay regret is at most 2 sqrt(K T ln K) + (4 m K ln K + m)
-    sqrt(T)/delta, which at the same delta is at most 1.21 times the bound of `anytime-bandit-lewa` for m = 1, and at
+    sqrt(T)/delta, which at the same delta is at most 1.21 times the bound of `anytime-loss-lewa` for m = 1, and at
     most 1.37 times for more constraints. The tuning uses the same delta, sqrt(2 m (4 K ln K + 1)); with `delay`, the
     expected delay of answers in decisions, it is multiplied by sqrt(1 + 2 delay/K), which gives a smaller bound on
     regret and a larger one on violation. The arrival of an answer must not depend on its content (Th7,
@@ -335,7 +335,7 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.LateBanditLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> learner = lewa.learners.LateAnytimeLossLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
     >>> trace = lewa.play(learner, game, rounds=100_000, seeds=20)
     >>> bound = lewa.guarantee(learner, actions=2, rounds=100_000)
     >>> short = lewa.violation(trace).mean() / 100_000
@@ -351,7 +351,7 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     cap_action: SpecialAction = NO_ACTION
     cap_slack: float = 0.0
 
-    State = LateBanditLewaState
+    State = LateAnytimeLossLewaState
     reads_play = False
     quotes_prices = True
     proved_with_shares = True
@@ -363,7 +363,7 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
     theorems = Theorems(
         adaptive_at_once,
         adaptive_late,
-        changed=delayed.late_bandit_lewa,
+        changed=delayed.late_anytime_loss_lewa,
         begin=begin,
         certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come
         sure=lambda learner: (int(learner.cap_action), learner.cap_slack) if learner.is_capped else None,
@@ -389,17 +389,17 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
         current = {name: value for name, value in plain.items() if name != "any_arrivals"}
         return {"cap_action": NO_ACTION, "cap_slack": 0.0, **current}
 
-    def start(self, actions: int) -> LateBanditLewaState:
+    def start(self, actions: int) -> LateAnytimeLossLewaState:
         K, m = self.sizes(actions)
-        return first_state(LateBanditLewaState, K, m, totals=np.zeros(4), charged=np.zeros(m + 1))
+        return first_state(LateAnytimeLossLewaState, K, m, totals=np.zeros(4), charged=np.zeros(m + 1))
 
-    def play(self, s: LateBanditLewaState, p: Vector) -> None:
+    def play(self, s: LateAnytimeLossLewaState, p: Vector) -> None:
         if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
             play_one(p, int(self.cap_action))
         else:
             normalize(s.weights, p)  # p = w / sum w
 
-    def changed(self, s: LateBanditLewaState, floor: Vector, units: Rescaling | None) -> tuple[Self, LateBanditLewaState]:
+    def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
         before, slack = np.array(self.floor), self.cap_slack
         if units is not None:  # the slack in the new units of one constraint; in those of the others it is what it was
             before[units.j] = min(max(units.constraint(before[units.j]), 0.0), 1.0)
@@ -412,14 +412,14 @@ class LateBanditLewa(Weighted, Adaptive, Actions, LossRule, Learner):
         """Whether a safe action is played while prices are high."""
         return self.cap_action >= 0 and self.cap_slack > 0
 
-    def charge(self, s: LateBanditLewaState, action: int) -> None:
+    def charge(self, s: LateAnytimeLossLewaState, action: int) -> None:
         if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
             s.charged[:] = 0.0
             s.charged[s.multiplier.size] = SAFE
         else:
             open_decision(s)
 
-    def learn(self, s: LateBanditLewaState, seen: Bandit) -> None:
+    def learn(self, s: LateAnytimeLossLewaState, seen: Bandit) -> None:
         if seen.charged[s.queue.size] != SAFE:
             blame(self, s, seen.action, estimate(self, s, seen))
         settle(self, s, seen)

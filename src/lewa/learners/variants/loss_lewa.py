@@ -36,7 +36,7 @@ def anytime_steps(q: Problem) -> Parameters:
 
 
 @dataclass(frozen=True)
-class LossBanditLewa(Weighted, Fixed, Drawn, LossRule, PrimalDual):
+class LossLewa(Weighted, Fixed, Drawn, LossRule, PrimalDual):
     """BanditLEWA in loss form: regret of order sqrt(T) in expectation.
 
     LEWA on importance-weighted estimates of the loss of the action drawn, without explicit exploration.
@@ -66,7 +66,7 @@ class LossBanditLewa(Weighted, Fixed, Drawn, LossRule, PrimalDual):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.LossBanditLewa.tuned(actions=2, horizon=100_000, floor=0.5)
+    >>> learner = lewa.learners.LossLewa.tuned(actions=2, horizon=100_000, floor=0.5)
     >>> trace = lewa.play(learner, game, rounds=100_000, seeds=20)
     >>> bound = lewa.guarantee(learner, actions=2, rounds=100_000)
     >>> short = lewa.violation(trace).mean() / 100_000
@@ -85,9 +85,7 @@ class LossBanditLewa(Weighted, Fixed, Drawn, LossRule, PrimalDual):
     State = LewaState
     proved_with_shares = True
     tunings = {"recommended": loss_steps}
-    theorems = Theorems(
-        bandit.loss_bandit_lewa, delayed.loss_bandit_lewa, changed=delayed.loss_bandit_lewa, begin=with_entropy
-    )
+    theorems = Theorems(bandit.loss_lewa, delayed.loss_lewa, changed=delayed.loss_lewa, begin=with_entropy)
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class LewaIx(Ix, Fixed, Drawn, LossRule, PrimalDual):
     theorems = Theorems(bandit.lewa_ix, lambda *problem: (none("LEWA-IX", delayed.CHANCE),))
 
 
-class AnytimeBanditLewaState(NamedTuple):
+class AnytimeLossLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Multiplier  # (m,)    lambda
     losses: Losses  # (K,)    the estimated losses added up
@@ -149,8 +147,8 @@ class AnytimeBanditLewaState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AnytimeBanditLewa(Weighted, Anytime, Drawn, LossRule, Learner):
-    """Anytime BanditLEWA: the loss form for an unknown horizon.
+class AnytimeLossLewa(Weighted, Anytime, Drawn, LossRule, Learner):
+    """Anytime LossLEWA: the loss form for an unknown horizon.
 
     Every step decreases as 1/sqrt(t), and one bound holds at every T.
 
@@ -164,7 +162,7 @@ class AnytimeBanditLewa(Weighted, Anytime, Drawn, LossRule, Learner):
     Order: the loss uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. The
     current step weighs all past losses, so every weight moves every round. The probability p_{t,i} is that of the draw,
     which the feedback contains; t counts the rounds that were answered. The multiplier is that of the time of learning,
-    as in `loss-bandit-lewa`.
+    as in `loss-lewa`.
 
     Parameters: eta = eta > 0; delta = delta > 0; c0 = floor, each in [0, 1]. The proof needs delta >= 4 m eta K.
 
@@ -175,7 +173,7 @@ class AnytimeBanditLewa(Weighted, Anytime, Drawn, LossRule, Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.AnytimeBanditLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> learner = lewa.learners.AnytimeLossLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
     >>> trace = lewa.play(learner, game, rounds=100_000, seeds=20)
     >>> bound = lewa.guarantee(learner, actions=2, rounds=100_000)
     >>> short = lewa.violation(trace).mean() / 100_000
@@ -190,10 +188,10 @@ class AnytimeBanditLewa(Weighted, Anytime, Drawn, LossRule, Learner):
     delta: Step
     floor: Vector
 
-    State = AnytimeBanditLewaState
+    State = AnytimeLossLewaState
     tunings = {"recommended": anytime_steps}
     trials = (trial(3, 200, 0.5, eta=0.1), *USUAL[1:])  # small steps keep the losses of rare draws from dwarfing all others
-    theorems = Theorems(bandit.anytime_bandit_lewa)
+    theorems = Theorems(bandit.anytime_loss_lewa)
 
-    def start(self, actions: int) -> AnytimeBanditLewaState:
-        return first_state(AnytimeBanditLewaState, *self.sizes(actions))  # without a tree: all weights change in each round
+    def start(self, actions: int) -> AnytimeLossLewaState:
+        return first_state(AnytimeLossLewaState, *self.sizes(actions))  # without a tree: all weights change in each round

@@ -293,7 +293,7 @@ ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 SAFE = -1.0  # in the place of b, of a decision for the safe action
 
 
-class LateBanditLewaState(NamedTuple):
+class LateAnytimeLossLewaState(NamedTuple):
     weights: Weights  # w, of the next decision
     multiplier: Multiplier  # (m,)    pi, of the next decision
     losses: Losses  # (K,)    Lhat
@@ -312,25 +312,25 @@ class Adaptive(AtTheDraw):
         """Return 1: the step is that of all losses."""
         return 1.0
 
-    def chance(self, s: LateBanditLewaState, seen: Bandit) -> float:
+    def chance(self, s: LateAnytimeLossLewaState, seen: Bandit) -> float:
         """Return the propensity."""
         return seen.propensity
 
-    def lower(self, s: LateBanditLewaState, i: int, x: float) -> None:
+    def lower(self, s: LateAnytimeLossLewaState, i: int, x: float) -> None:
         """Lhat_i <- Lhat_i + x"""
         s.losses[i] += x
 
-    def settle(self, s: LateBanditLewaState, seen: Bandit) -> None:
+    def settle(self, s: LateAnytimeLossLewaState, seen: Bandit) -> None:
         """Q <- [Q + c0 - c]+, and the decision is no longer open"""
         for j in range(s.queue.size):
             s.queue[j] = positive(s.queue[j] + self.floor[j] - seen.constraints[j])
         end(s, self.delta, seen.charged)
 
-    def charge(self, s: LateBanditLewaState, action: int) -> None:
+    def charge(self, s: LateAnytimeLossLewaState, action: int) -> None:
         """Quote pi and b, and count the decision as open."""
         open_decision(s)
 
-    def release(self, s: LateBanditLewaState, charged: Vector) -> None:
+    def release(self, s: LateAnytimeLossLewaState, charged: Vector) -> None:
         """End a decision without an answer; one that is none of the learner's changed parameters or actions."""
         if charged[s.queue.size] > 0:
             end(s, self.delta, charged)
@@ -339,7 +339,7 @@ class Adaptive(AtTheDraw):
 
 
 @rule
-def open_decision(s: LateBanditLewaState) -> None:
+def open_decision(s: LateAnytimeLossLewaState) -> None:
     """Quote pi and b; n grows by the cost of the decision, which is open from now on"""
     b, m = 1.0, s.multiplier.size
     for j in range(m):
@@ -353,7 +353,7 @@ def open_decision(s: LateBanditLewaState) -> None:
 
 
 @rule
-def cost(s: LateBanditLewaState) -> float:
+def cost(s: LateAnytimeLossLewaState) -> float:
     """K b^2 + sum (b^2 + b_u^2) over the open decisions u; b that of the next decision"""
     b = 1.0
     for j in range(s.multiplier.size):
@@ -362,19 +362,19 @@ def cost(s: LateBanditLewaState) -> float:
 
 
 @rule
-def next_step(s: LateBanditLewaState) -> float:
+def next_step(s: LateAnytimeLossLewaState) -> float:
     """eta = sqrt(ln K/n) of the next decision"""
     return sqrt(log(s.losses.size) / (s.totals[SPENT] + cost(s)))
 
 
 @rule
-def weigh(s: LateBanditLewaState) -> None:
+def weigh(s: LateAnytimeLossLewaState) -> None:
     """w <- exp(-eta Lhat), eta the step of the next decision"""
     set_weights(s.weights, -next_step(s), s.losses)
 
 
 @rule
-def end(s: LateBanditLewaState, delta: float, charged: Vector) -> None:
+def end(s: LateAnytimeLossLewaState, delta: float, charged: Vector) -> None:
     """End a decision: s <- s + 1, pi <- Q/(delta sqrt(s + 1)); if its price was quoted, it was open"""
     b = charged[s.queue.size]
     if b > 0:

@@ -13,7 +13,7 @@ from lewa.feedback import Bandit
 @pytest.mark.parametrize("floor", [[0.6], [0.6, 0.5]])
 def test_six_rounds_of_falling_steps_by_hand(floor: list[float], seed: int) -> None:
     eta, delta, m = 0.2, 1.5, len(floor)
-    learner = lewa.learners.AnytimeBanditLewa(eta, delta, np.array(floor))
+    learner = lewa.learners.AnytimeLossLewa(eta, delta, np.array(floor))
     kept = [[action[:m] for action in row] for row in KEPT]
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
 
@@ -48,7 +48,7 @@ def test_six_rounds_of_falling_steps_by_hand(floor: list[float], seed: int) -> N
 
 
 def test_the_multiplier_is_a_queue_divided_by_a_root() -> None:
-    learner = lewa.learners.AnytimeBanditLewa.tuned(actions=3, horizon=1, floor=0.6)
+    learner = lewa.learners.AnytimeLossLewa.tuned(actions=3, horizon=1, floor=0.6)
     game = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2], constraints=[[0.2, 0.5, 0.9]])
     trace: Any = lewa.play(learner, game, rounds=300, every_round=True)
     kept = game.block(lewa.kernels.keys(0)[:1], 0, 300).constraints[np.arange(300), 0, trace.actions[0]]
@@ -60,7 +60,7 @@ def test_the_multiplier_is_a_queue_divided_by_a_root() -> None:
 
 def test_late_feedback_is_divided_by_the_chance_of_its_draw() -> None:
     eta, delta = 0.2, 1.5
-    learner = lewa.learners.AnytimeBanditLewa(eta, delta, np.array([0.6]))
+    learner = lewa.learners.AnytimeLossLewa(eta, delta, np.array([0.6]))
     state = lewa.functional.start(learner, 3)
     for action, propensity, reward, kept in ((1, 1 / 3, 0.5, 0.1), (0, 0.25, 0.25, 0.2)):
         state = lewa.functional.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
@@ -73,5 +73,5 @@ def test_late_feedback_is_divided_by_the_chance_of_its_draw() -> None:
 def test_the_tuning_is_the_same_for_every_horizon() -> None:
     delta = math.sqrt(2 * 2 * (4 * 4 * math.log(4) + 1))
     for horizon in (1, 10**6):
-        learner = lewa.learners.AnytimeBanditLewa.tuned(actions=4, horizon=horizon, floor=(0.5, 0.2))
+        learner = lewa.learners.AnytimeLossLewa.tuned(actions=4, horizon=horizon, floor=(0.5, 0.2))
         assert tuple(learner.parameters.values())[:2] == pytest.approx((delta / (4 * 2 * 4), delta), rel=1e-12)

@@ -7,15 +7,15 @@ from tests.by_hand.six_rounds import KEPT, REWARDS
 
 import lewa
 from lewa.feedback import Bandit
-from lewa.learners import LateLossBanditLewa
+from lewa.learners import LateLossLewa
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("floor", [[0.6], [0.6, 0.5]])
-def test_six_rounds_answered_at_once_are_those_of_loss_bandit_lewa_by_hand(floor: list[float], seed: int) -> None:
+def test_six_rounds_answered_at_once_are_those_of_loss_lewa_by_hand(floor: list[float], seed: int) -> None:
     eta, delta, mu, m = 0.2, 0.25, 0.8, len(floor)
     kept = [[action[:m] for action in row] for row in KEPT]
-    learner = LateLossBanditLewa(eta, delta, mu, np.array(floor))
+    learner = LateLossLewa(eta, delta, mu, np.array(floor))
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
 
     w, lam = [1.0] * 3, [0.0] * m
@@ -33,7 +33,7 @@ def test_six_rounds_answered_at_once_are_those_of_loss_bandit_lewa_by_hand(floor
 def test_late_answers_have_the_price_of_their_draw_and_the_effective_chance_by_hand() -> None:
     """Draws 1, 2, 3; answers 3 and 2; draw 4; answer 1; draw 5; decision 4 is closed without an answer; answer 5."""
     eta, delta, mu, floor, K = 0.4, 0.5, 0.9, [0.6, 0.5], 3
-    learner = LateLossBanditLewa(eta, delta, mu, np.array(floor))
+    learner = LateLossLewa(eta, delta, mu, np.array(floor))
     state: Any = lewa.functional.start(learner, K)
     w, lam = [1.0] * K, [0.0, 0.0]
     waiting: dict[int, tuple[int, list[float], float, list[float], Any]] = {}  # action, play, W, prices, charged
@@ -64,15 +64,15 @@ def test_late_answers_have_the_price_of_their_draw_and_the_effective_chance_by_h
 
 
 def test_the_tuning_on_a_short_horizon_and_its_laws() -> None:
-    short = LateLossBanditLewa.tuned(3, 1, 0.5)
+    short = LateLossLewa.tuned(3, 1, 0.5)
     assert short.mu == pytest.approx(1 / short.delta, rel=1e-12)
-    traded, plain = (LateLossBanditLewa.tuned(4, 10_000, (0.5, 0.2), b=b, delay=6) for b in (2 / 3, 0.5))
+    traded, plain = (LateLossLewa.tuned(4, 10_000, (0.5, 0.2), b=b, delay=6) for b in (2 / 3, 0.5))
     assert traded.eta == pytest.approx(plain.eta * 10_000 ** (-1 / 6), rel=1e-12)
     assert traded.mu == pytest.approx(plain.mu * 10_000 ** (1 / 6), rel=1e-12)
     with pytest.raises(ValueError, match="delay must be a number of decisions"):
-        LateLossBanditLewa.tuned(4, 1, 0.5, delay=-1)
+        LateLossLewa.tuned(4, 1, 0.5, delay=-1)
     with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
-        LateLossBanditLewa.tuned(4, 1, 0.5, b=1)
-    wrong = LateLossBanditLewa(0.01, 0.1, 0.1, np.array([0.5]), reserves=np.array([0.5, 0.2]))
+        LateLossLewa.tuned(4, 1, 0.5, b=1)
+    wrong = LateLossLewa(0.01, 0.1, 0.1, np.array([0.5]), reserves=np.array([0.5, 0.2]))
     with pytest.raises(ValueError, match="reserves must be one number per constraint and action, 3, or none"):
         lewa.guarantee(wrong, 3, 1000)

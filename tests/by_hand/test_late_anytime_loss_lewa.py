@@ -8,14 +8,14 @@ from tests.by_hand.six_rounds import KEPT, REWARDS
 
 import lewa
 from lewa.feedback import Bandit
-from lewa.learners import LateBanditLewa
+from lewa.learners import LateAnytimeLossLewa
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("floor", [[0.6], [0.6, 0.5]])
 def test_six_rounds_answered_at_once_by_hand(floor: list[float], seed: int) -> None:
     delta, m, K = 1.5, len(floor), 3
-    learner = LateBanditLewa(delta, np.array(floor))
+    learner = LateAnytimeLossLewa(delta, np.array(floor))
     kept = [[action[:m] for action in row] for row in KEPT]
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
 
@@ -36,7 +36,7 @@ def test_six_rounds_answered_at_once_by_hand(floor: list[float], seed: int) -> N
 def test_late_answers_are_learned_at_the_price_and_the_chance_of_their_draw_by_hand() -> None:
     """Draws 1, 2, 3; answers 2 and 3; draw 4; answer 1; draw 5; decision 4 is closed without an answer; draw 6."""
     delta, c0, K = 1.5, 0.6, 3
-    learner = LateBanditLewa(delta, np.array([c0]))
+    learner = LateAnytimeLossLewa(delta, np.array([c0]))
     state: Any = lewa.functional.start(learner, K)
     lost, queue, s, n = [0.0] * K, 0.0, 0, 0.0
     waiting: dict[int, tuple[int, list[float], float, Any]] = {}  # action, play, price, charged
@@ -70,13 +70,13 @@ def test_late_answers_are_learned_at_the_price_and_the_chance_of_their_draw_by_h
 def test_the_tuning_is_the_same_for_every_horizon_and_grows_with_the_delay() -> None:
     delta = math.sqrt(2 * 2 * (4 * 4 * math.log(4) + 1))
     for horizon in (1, 10**6):
-        assert LateBanditLewa.tuned(4, horizon, (0.5, 0.2)).delta == pytest.approx(delta, rel=1e-12)
-    assert LateBanditLewa.tuned(4, 1, (0.5, 0.2), delay=6).delta == pytest.approx(2 * delta, rel=1e-12)
+        assert LateAnytimeLossLewa.tuned(4, horizon, (0.5, 0.2)).delta == pytest.approx(delta, rel=1e-12)
+    assert LateAnytimeLossLewa.tuned(4, 1, (0.5, 0.2), delay=6).delta == pytest.approx(2 * delta, rel=1e-12)
     with pytest.raises(ValueError, match="delay must be a number of decisions"):
-        LateBanditLewa.tuned(4, 1, 0.5, delay=-1)
+        LateAnytimeLossLewa.tuned(4, 1, 0.5, delay=-1)
 
 
 def test_the_setting_any_arrivals_is_refused_with_its_successor() -> None:
-    for make in (LateBanditLewa.tuned, partial(lewa.learners.make, "late-bandit-lewa")):
-        with pytest.raises(ValueError, match=r"any_arrivals was removed in 0[.]3[.]0: use late-loss-bandit-lewa"):
+    for make in (LateAnytimeLossLewa.tuned, partial(lewa.learners.make, "late-anytime-loss-lewa")):
+        with pytest.raises(ValueError, match=r"any_arrivals was removed in 0[.]3[.]0: use late-loss-lewa"):
             make(3, 1, 0.5, any_arrivals=1)

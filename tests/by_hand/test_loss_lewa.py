@@ -13,7 +13,7 @@ from lewa.feedback import Bandit
 @pytest.mark.parametrize("floor", [[0.6], [0.6, 0.5]])
 def test_six_rounds_of_the_loss_form_by_hand(floor: list[float], seed: int) -> None:
     eta, delta, mu, m = 0.2, 0.25, 0.8, len(floor)
-    learner = lewa.learners.LossBanditLewa(eta, delta, mu, np.array(floor))
+    learner = lewa.learners.LossLewa(eta, delta, mu, np.array(floor))
     kept = [[action[:m] for action in row] for row in KEPT]
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
 
@@ -48,7 +48,7 @@ def test_six_rounds_of_the_loss_form_by_hand(floor: list[float], seed: int) -> N
 def test_late_feedback_is_divided_by_the_chance_of_its_draw_and_priced_by_the_multiplier_of_today() -> None:
     """Two actions are drawn, the second is answered first."""
     eta, delta, mu = 0.2, 0.25, 0.8
-    learner = lewa.learners.LossBanditLewa(eta, delta, mu, np.array([0.6]))
+    learner = lewa.learners.LossLewa(eta, delta, mu, np.array([0.6]))
     state = lewa.functional.start(learner, 3)
     for action, propensity, reward, kept in ((1, 1 / 3, 0.5, 0.1), (0, 1 / 3, 0.25, 0.2)):
         state = lewa.functional.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
@@ -60,7 +60,7 @@ def test_late_feedback_is_divided_by_the_chance_of_its_draw_and_priced_by_the_mu
 @pytest.mark.parametrize("late", [False, True])
 def test_over_the_draws_the_estimate_is_the_loss_even_if_it_comes_late(late: bool) -> None:
     """The mean over the action drawn of what the log-weights lose is eta times the loss, at the multiplier of the answer."""
-    learner = lewa.learners.LossBanditLewa(0.2, 0.25, 0.8, np.array([0.6, 0.5]))
+    learner = lewa.learners.LossLewa(0.2, 0.25, 0.8, np.array([0.6, 0.5]))
     rewards, kept = np.array([0.9, 0.3, 0.0]), np.array([[0.1, 0.5, 1.0], [0.8, 0.0, 0.6]])
     state = before = lewa.functional.start(learner, 3)
     for action, reward in ((0, 0.2), (2, 0.4)):
@@ -82,7 +82,7 @@ def test_over_the_draws_the_estimate_is_the_loss_even_if_it_comes_late(late: boo
 
 
 def test_the_tuning_for_two_constraints() -> None:
-    learner = lewa.learners.LossBanditLewa.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2))
+    learner = lewa.learners.LossLewa.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2))
     eta = math.sqrt(math.log(4) / (2 * 4 * 10_000))
     assert tuple(learner.parameters.values())[:3] == pytest.approx(
         (eta, 2 * 2 * eta * 4, 1 / math.sqrt(2 * 10_000)), rel=1e-12
@@ -90,16 +90,16 @@ def test_the_tuning_for_two_constraints() -> None:
 
 
 def test_the_dual_step_is_held_back_on_a_short_horizon() -> None:
-    learner = lewa.learners.LossBanditLewa.tuned(actions=3, horizon=1, floor=0.5)
+    learner = lewa.learners.LossLewa.tuned(actions=3, horizon=1, floor=0.5)
     eta = math.sqrt(math.log(3) / 3)
     assert tuple(learner.parameters.values())[:3] == pytest.approx((eta, 6 * eta, 1 / (6 * eta)), rel=1e-12)
 
 
 def test_the_tuning_that_trades_regret_for_violation() -> None:
-    learner = lewa.learners.LossBanditLewa.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), b=2 / 3)
+    learner = lewa.learners.LossLewa.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), b=2 / 3)
     eta = math.sqrt(math.log(4) / 8) * 10_000 ** (-2 / 3)
     assert tuple(learner.parameters.values())[:3] == pytest.approx(
         (eta, 16 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12
     )
     with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
-        lewa.learners.LossBanditLewa.tuned(actions=4, horizon=10_000, floor=0.5, b=0.4)
+        lewa.learners.LossLewa.tuned(actions=4, horizon=10_000, floor=0.5, b=0.4)
