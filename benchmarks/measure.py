@@ -30,7 +30,7 @@ from lewa.feedback import feedback_kind
 from lewa.formatting import markdown_table
 from lewa.games import Bernoulli
 from lewa.kernels import DICE, NATURE, pack
-from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Learner, Lewa
+from lewa.learners import ALL, FAMILIES, BanditLewa, Ewa, HpBanditLewa, HpLewa, Learner, Lewa, chosen_for, find
 from lewa.simulate.run import play
 
 Variant: TypeAlias = Callable[[int], Callable[[], int]]  # for so many actions, a function that plays some rounds
@@ -38,24 +38,13 @@ TURNS = 15
 LIST = 1_000  # decisions of a list
 COST = 0.015  # of every decision, below the limit
 FEW = 500  # rounds of a peer that takes some tenths of a millisecond each
-# A learner beyond the paper, the paper's learner it is held against, and how many times that one's round it may take at
-# K = 10 and K = 100; 0: it is measured, no goal was set.
-BEYOND = (
-    ("anytime-lewa", "lewa", (1.3, 1.3)),
-    ("fixed-share-lewa", "lewa", (1.3, 1.3)),
-    ("exp-lewa", "lewa", (0, 0)),
-    ("op-ewa", "lewa", (0, 4)),
-    ("safe-mixing", "lewa", (0, 4)),
-    ("loss-lewa", "bandit-lewa", (1.3, 1.3)),
-    ("lewa-ix", "bandit-lewa", (1.3, 1.3)),
-    ("anytime-loss-lewa", "hp-bandit-lewa", (1.3, 1.3)),
-    ("lewa-ucb", "hp-bandit-lewa", (1.3, 1.3)),
-    ("bandit-op-ewa", "hp-bandit-lewa", (0, 4)),
-    ("paced-hedge", "lewa", (0, 8)),
-    ("squarecb-lewa", "bandit-lewa", (8, 0)),
-    ("ucb-lp", "bandit-lewa", (0, 0)),
-    ("thompson-lp", "bandit-lewa", (0, 0)),
-)
+# How many times the round of the paper's learner a learner of this family may take at K = 10 and K = 100. Learners of other
+# families and packages are measured without a goal; 0 is no goal either.
+GOALS: dict[str, dict[str, tuple[float, float]]] = {
+    "LEWA beyond the paper": {"full": (1.3, 1.3), "bandit": (1.3, 1.3)},
+    "projections onto estimates": {"full": (0, 4), "bandit": (0, 4)},
+    "for practice": {"full": (0, 8), "bandit": (8, 0)},
+}
 
 
 class Row(NamedTuple):
@@ -204,19 +193,49 @@ def against_c() -> list[Row]:
 def beside_the_papers() -> list[Row]:
     """Compare each further learner with the paper's learner that reads as many numbers per round."""
     rows = []
-    for name, ruler, goals in BEYOND:
-        make = full if feedback_kind(ALL[ruler]) == "full" else bandit
-        for K, goal in zip((10, 100), goals, strict=True):
-            rounds = 100_000 if feedback_kind(ALL[name]) == "bandit" else length(K, 1_000_000)
-            ours, its = best_of(TURNS, *(make(tuned(ALL[each], K), K, rounds) for each in (name, ruler)))
-            rows.append(at_most(f"{name} against {ruler}, K = {K}", ours, ours / its, goal))
+    for name in beyond():
+        kind, ruler = find(name), ruler_of(find(name))
+        make = full if feedback_kind(ruler) == "full" else bandit
+        for K, goal in zip((10, 100), goals_of(name), strict=True):
+            rounds = 100_000 if feedback_kind(kind) == "bandit" else length(K, 1_000_000)
+            ours, its = best_of(TURNS, *(make(tuned(each, K), K, rounds) for each in (kind, ruler)))
+            rows.append(at_most(f"{name} against {name_of(ruler)}, K = {K}", ours, ours / its, goal))
     return rows
+
+
+def beyond() -> list[str]:
+    """Return the learners that declare a purpose for which they are measured, without the boxes of the paper."""
+    chosen = [chosen_for(purpose, feedback) for purpose in ("bounds", "practice") for feedback in ("full", "bandit")]
+    return [name for names in chosen for name in names if name not in FAMILIES["the paper's boxes"]]
+
+
+def ruler_of(kind: type[Learner]) -> type[Learner]:
+    """Return the box of the paper that reads and writes as many weights per round."""
+    if feedback_kind(kind) == "full":
+        return Lewa
+    return BanditLewa if moves_one_weight(kind) or not kind.weighs_propensities else HpBanditLewa
+
+
+def moves_one_weight(kind: type[Learner]) -> bool:
+    """Return whether a learner draws by itself and changes the weight of the action drawn alone."""
+    return hasattr(kind, "choose") and not kind.all_weights_move
+
+
+def goals_of(name: str) -> tuple[float, float]:
+    """Return the goals of the family of a learner, by its feedback."""
+    goals = next((goals for family, goals in GOALS.items() if name in FAMILIES[family]), {})
+    return goals.get(feedback_kind(find(name)).observes, (0, 0))
+
+
+def name_of(kind: type[Learner]) -> str:
+    """Return the name of a box of the paper."""
+    return next(name for name, box in ALL.items() if box is kind)
 
 
 def growth_of_bandit() -> list[Row]:
     """Measure the time per round with many actions for bandit learners that change one weight."""
     sizes, rows = (10, 10_000, 1_000_000), []
-    for name in ("bandit-lewa", "loss-lewa", "lewa-ix"):
+    for name in filter(lambda name: moves_one_weight(find(name)), chosen_for("bounds", "bandit")):
         times = best_of(TURNS, *(bandit(tuned(ALL[name], K), K, 200_000) for K in sizes))
         for K, ns, goal in zip(sizes[1:], times[1:], (6, 25), strict=True):
             rows.append(at_most(f"{name}, K = {K:,} against K = 10", ns, ns / times[0], goal))

@@ -21,16 +21,7 @@ import numpy as np
 import lewa
 from lewa.context import as_context
 from lewa.games import Delay, Table
-from lewa.learners import (
-    AnytimeExp4Lewa,
-    AnytimeProvedSquareCbLewa,
-    Exp4Lewa,
-    Exp4LewaIx,
-    LewaPolicies,
-    PacedLinUcb,
-    ProvedSquareCbLewa,
-    SquareCbLewa,
-)
+from lewa.learners import AnytimeProvedSquareCbLewa, PacedLinUcb, ProvedSquareCbLewa, SquareCbLewa, chosen_for, find
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
 from lewa.types import Indices, Matrix, Vector
@@ -42,12 +33,7 @@ LIMITS = {
     "context_speech_audiomnist": (8.0, 15.0),
     "context_text_imdb": (0.3, 0.7, 1.5),
 }
-MIXERS: dict[str, type[Learner]] = {
-    "exp4-lewa": Exp4Lewa,
-    "exp4-lewa-ix": Exp4LewaIx,
-    "anytime-exp4-lewa": AnytimeExp4Lewa,
-    "lewa-policies": LewaPolicies,
-}
+MIXERS = {name: find(name) for shown in ("bandit", "full") for name in chosen_for("policies", shown)}
 SHUFFLES = (0, 1)
 LATE = 1000
 WAVES = 127  # random Fourier features of the digits

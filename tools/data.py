@@ -17,7 +17,6 @@ import numpy as np
 
 import lewa
 from lewa import learners
-from lewa.advice import PRACTICE
 from lewa.data.files import read
 from lewa.data.log import Log
 from lewa.feedback import feedback_kind
@@ -39,6 +38,13 @@ BEFORE: dict[str, tuple[str, dict[str, float]]] = {
     "full": ("op-ewa", {"kappa": 0.0}),
     "bandit": ("bandit-op-ewa", {"kappa": 0.0}),
 }
+
+
+def practice(shown: str) -> tuple[str, dict[str, float]]:
+    """Return the default learner of this feedback, and its settings."""
+    return learners.first_choice("practice", shown, None), {}
+
+
 # Tried beside the recommended tuning.
 KNOBS: dict[str, tuple[float, ...]] = {
     "kappa": (0.3, 0.0, -0.05, -1.0),
@@ -105,7 +111,7 @@ def entrants(shown: str) -> Iterator[tuple[str, dict[str, float]]]:
             continue
         yield name, {}
         for knob, values in KNOBS.items():
-            if knob in learners.settings_of(name) and name != PRACTICE[shown][0]:
+            if knob in learners.settings_of(name) and name != practice(shown)[0]:
                 yield from ((name, {knob: value}) for value in values)
     name, settings = BEFORE[shown]
     yield f"{name}+doubling", settings
@@ -219,8 +225,8 @@ def goals(one: Set, seeds: int) -> Iterator[Goal]:
     for shown in GOALS:
         each = max(1, seeds // SHUFFLES)
         orders = {
-            "file": [measure(one, *PRACTICE[shown], seeds)],
-            "shuffled": [measure(shuffled(one, n), *PRACTICE[shown], each) for n in range(SHUFFLES)],
+            "file": [measure(one, *practice(shown), seeds)],
+            "shuffled": [measure(shuffled(one, n), *practice(shown), each) for n in range(SHUFFLES)],
         }
         for order, rows in orders.items():
             mean = sum(row.share for row in rows) / len(rows)
@@ -243,7 +249,7 @@ def study(one: Set, again: tuple[str, ...], page: str, seeds: int = SEEDS) -> St
     for shown in GOALS:
         for name, settings in entrants(shown):
             label = f"`{called(name, settings)}`"
-            if again and name not in again and (name, settings) != PRACTICE[shown] and label in old:
+            if again and name not in again and (name, settings) != practice(shown) and label in old:
                 lines.append(old[label])
                 continue
             lines.append(line(*cells(measure(one, name, settings, seeds))))
@@ -350,7 +356,7 @@ def log_table(folder: Path, again: tuple[str, ...], page: str, seeds: int) -> st
         rows = []
         for name, settings in entrants("bandit"):
             label = f"`{called(name, settings)}`"
-            if again and name not in again and (name, settings) != PRACTICE["bandit"] and label in old:
+            if again and name not in again and (name, settings) != practice("bandit") and label in old:
                 rows.append(old[label])
                 continue
             known = told(np.array([list(about["mean_c_snips"].values())]), floor, name)
@@ -369,7 +375,7 @@ def page(folder: Path, again: tuple[str, ...] = (), old: str = "", seeds: int = 
     for one in sets(folder):
         print(one.name, flush=True)
         studies.append(study(one, again, old, seeds))
-    full, bandit = (called(*PRACTICE[shown]) for shown in GOALS)
+    full, bandit = (called(*practice(shown)) for shown in GOALS)
     return f"""# Real data
 
 This page shows every learner on {len(studies)} sets of real rewards and constraints, each at its recommended floor, with

@@ -5,7 +5,7 @@ There are two goals:
 - "practice": the learner that did best on the data of docs/data.md for this kind of feedback, with or without a theorem. It
   meets its constraints, follows change and needs no horizon;
 - "proved": the learner with the smallest proved bound for these numbers, as `lewa.advise` ranks them; the same as "practice"
-  if there is no theorem. With the features of a context it is the one learner whose theorem covers them: see IN_CONTEXT.
+  if there is no theorem. With the features of a context it is the one learner whose theorem covers them.
 
 Without a horizon "proved" may choose NAME+doubling, which restarts in epochs. With `restarts=False` such a learner is not
 chosen, because it forgets what it learned: the choice is the best of the others or, if there is none, an anytime learner of
@@ -23,20 +23,14 @@ from math import inf
 from typing import NamedTuple
 
 from lewa import learners
-from lewa.advice import PRACTICE, Question, advise, rank_all
+from lewa.advice import Question, advise, rank_all
 from lewa.learners.parameter_checks import check_problem
 from lewa.theory.guarantees import PROBABLE
 from lewa.theory.setting import Setting, most_late
 from lewa.validation import as_count, short_repr
 
 GOALS = ("practice", "proved")
-ANYTIME = {"bandit": "anytime-loss-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
-IN_CONTEXT = ("proved-squarecb-lewa", "anytime-proved-squarecb-lewa")  # proved with features: with a horizon, and without
-# Learners with a theorem for late answers; the first needs no horizon.
-LATE = {
-    "bandit": ("late-anytime-loss-lewa", "loss-lewa", "late-loss-lewa", "late-lewa-ix"),
-    "full": ("late-lewa", "lewa", "fixed-share-lewa"),
-}
+FEEDBACK = ("bandit", "full")
 EXPONENTS = [0.525 + n / 40 for n in range(19)]  # b in (1/2, 1), which trades regret for violation
 ROUNDS = 1_000_000  # at which bounds for late answers are compared where their number is unknown
 
@@ -87,18 +81,20 @@ def choose_learner(
     >>> choose_learner("bandit", 10, 100_000, 0.6, goal="proved", features=8)
     LearnerChoice(name='proved-squarecb-lewa', settings={})
     """
-    if not isinstance(feedback, str) or feedback not in PRACTICE:
+    if not isinstance(feedback, str) or feedback not in FEEDBACK:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
     if not isinstance(goal, str) or goal not in GOALS:
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
+    practice = LearnerChoice(learners.first_choice("practice", feedback, horizon), {})
     if goal == "proved" and features and feedback == "bandit":
-        return LearnerChoice(IN_CONTEXT[horizon is None], {})
+        return LearnerChoice(learners.first_choice("contexts", feedback, horizon), {})
     if goal == "proved":
         floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
         best = _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())
-        forgets = horizon is None and not restarts
-        return best or (LearnerChoice(ANYTIME[feedback], {}) if forgets else LearnerChoice(*PRACTICE[feedback]))
-    return LearnerChoice(*PRACTICE[feedback])
+        if best is None and horizon is None and not restarts:
+            return LearnerChoice(learners.first_choice("bounds", feedback, None), {})
+        return best or practice
+    return practice
 
 
 def least_bound_beside(
@@ -117,10 +113,10 @@ def least_bound_beside(
     >>> least_bound_beside("squarecb-lewa", "bandit", 10, None, [0.6], restarts=False)
     LearnerChoice(name='anytime-loss-lewa', settings={})
     """
-    if name != PRACTICE[feedback][0]:
+    if name not in learners.chosen_for("practice", feedback):
         return None
     if features and feedback == "bandit":
-        return LearnerChoice(IN_CONTEXT[horizon is None], {})
+        return LearnerChoice(learners.first_choice("contexts", feedback, horizon), {})
     return _least_bound(feedback, actions, horizon, tuple(floor), restarts, Setting())
 
 
@@ -128,7 +124,7 @@ def describe_unproved(
     name: str, feedback: str, actions: int, horizon: int | None, floor: Sequence[float], features: int = 0
 ) -> str:
     """Return what is proved about a learner that measurements chose, and which learner has the smallest bound; else ""."""
-    if name != PRACTICE[feedback][0]:
+    if name not in learners.chosen_for("practice", feedback):
         return ""
     least = least_bound_beside(name, feedback, actions, horizon, floor, features=features)
     if least is None:
@@ -180,7 +176,7 @@ def choose_for_game(actions: int, rounds: int, floor: Sequence[float], setting: 
 
 def choose_mixer(feedback: str, horizon: int | None) -> str:
     """Return the learner that mixes the advice of policies."""
-    return "lewa-policies" if feedback == "full" else "exp4-lewa" if horizon is not None else "anytime-exp4-lewa"
+    return learners.first_choice("policies", feedback, horizon)
 
 
 def choose_for_late_answers(
@@ -211,10 +207,10 @@ def choose_for_late_answers(
     """
     T, d, settings = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0), dict(others or {})
     late, foreseen = most_late(T, d), {"delay": float(d)}
-    first = LATE[feedback][0]
-    names = [
-        name for name in LATE[feedback] if (horizon or name == first) and set(settings) <= set(learners.settings_of(name))
-    ]
+    known = {name: set(learners.settings_of(name)) for name in learners.chosen_for("bounds", feedback)}
+    late_too = [name for name in known if "delay" in known[name] and has_late_bounds(name)]
+    anytime = [name for name in late_too if not learners.needs_horizon(name)]
+    names = [name for name in (late_too if horizon else anytime) if set(settings) <= known[name]]
     if not names:
         unknown = "" if horizon else " and without a horizon"
         raise ValueError(
@@ -233,11 +229,17 @@ def choose_for_late_answers(
         proved = [item for item in proved if (item.kind == PROBABLE) == (setting.epsilon is not None)]
         return min((max(item.regret or 0.0, *(item.violation or ())) for item in proved), default=inf)
 
-    choices = [LearnerChoice(name, {}) for name in names if name == first]
+    choices = [LearnerChoice(name, {}) for name in names if name in anytime]
     choices += [LearnerChoice(name, foreseen) for name in names]
-    free = [name for name in names if "b" in learners.settings_of(name) and "b" not in settings]
+    free = [name for name in names if "b" in known[name] and "b" not in settings]
     choices += [LearnerChoice(name, {**foreseen, "b": b}) for name in free for b in EXPONENTS]
     best = min(choices, key=size)
     b = best.settings.get("b", 0.5)
     near = [round(b + n / 200, 4) for n in range(-4, 5) if best.name in free and 0.5 <= b + n / 200 < 1]
     return min([best, *(LearnerChoice(best.name, {**foreseen, "b": x}) for x in near)], key=size)
+
+
+def has_late_bounds(name: str) -> bool:
+    """Return whether there is a theorem about late answers of this learner."""
+    theorems = learners.find(name).theorems
+    return theorems is not None and theorems.late is not None

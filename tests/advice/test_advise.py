@@ -14,7 +14,7 @@ from tools import guarantees
 
 import lewa
 from lewa import cli, learners
-from lewa.advice import CONTEXTUAL, NEVER, PRACTICE, rank, weigh
+from lewa.advice import rank, weigh
 from lewa.choice import choose_learner, least_bound_beside
 from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL
@@ -29,6 +29,9 @@ WORLDS: dict[str, dict[str, Any]] = {
     "constant": {"constraints": "constant"},
     "arbitrary": {"constraints": "arbitrary"},
 }
+CHOSEN = {name for shown in ("full", "bandit") for name in learners.chosen_for("bounds", shown)}
+NEVER = [name for name in learners.ALL if "@" not in name and name not in CHOSEN]
+IN_CONTEXT = [name for name in NEVER if learners.ALL[name].purpose in ("contexts", "policies")]
 CELLS = [
     (shown, world, every_round, epsilon, slater, horizon)
     for shown, world, every_round, epsilon, slater, horizon in product(
@@ -113,6 +116,24 @@ def tried(
     return found
 
 
+def practice(shown: str) -> str:
+    """The default learner of this feedback."""
+    return learners.first_choice("practice", shown, None)
+
+
+def test_a_learner_declares_what_it_is_chosen_for() -> None:
+    declared = {name: kind.purpose for name, kind in learners.ALL.items()}
+    others = {name: purpose for name, purpose in declared.items() if purpose != "bounds"}
+    rivals = [*learners.FAMILIES["for comparison"], "ewa", "bandit-epoch-project"]
+    assert others == {
+        **dict.fromkeys(rivals, "comparison"),
+        **dict.fromkeys(["squarecb-lewa", "paced-hedge"], "practice"),
+        **dict.fromkeys(["proved-squarecb-lewa", "anytime-proved-squarecb-lewa"], "contexts"),
+        **dict.fromkeys(["exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies"], "policies"),
+    }
+    assert [practice(shown) for shown in ("full", "bandit")] == ["paced-hedge", "squarecb-lewa"]
+
+
 @pytest.mark.parametrize("cell", CELLS if HUNT else CELLS[::3], ids=str)
 def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
     shown, world, every_round, epsilon, slater, horizon = cell
@@ -126,7 +147,7 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
         and "penalty" not in name
         and name not in (*NEVER, "safe-mixing", "bandit-safe-mixing")
     ]
-    inside = [f"{name}+doubling" for name in named if "anytime" not in name] if horizon is None else []
+    inside = [f"{name}+doubling" for name in named if learners.needs_horizon(name)] if horizon is None else []
     inside += [f"{name}+tightened" for name in named] if slater else []
     found = sorted(one for name in (*named, *inside) for one in tried(name, setting, every_round, T, horizon is None))
     advice = lewa.advise(shown, K, horizon, FLOOR, every_round=every_round, epsilon=epsilon, slater=slater, **WORLDS[world])
@@ -136,8 +157,8 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
         assert not advice.ranked
         assert advice.runner_up is None
         assert "No learner has a guarantee" in advice.reason
-        assert advice.learner.name.removesuffix("+doubling") == PRACTICE[shown][0]
-        assert advice.learner.settings == PRACTICE[shown][1]
+        assert advice.learner.name.removesuffix("+doubling") == practice(shown)
+        assert advice.learner.settings == {}
         return
     others = [one for one in found if one.name != advice.learner.name]
     assert (advice.runner_up is None) == (not others)
@@ -153,13 +174,12 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize("floor", [0.0, FLOOR])  # with floor 0 nothing is violated, and the blind have the least bounds
 @pytest.mark.parametrize("shown", ["full", "bandit"])
 def test_rivals_are_measured_and_never_advised(shown: str, floor: float) -> None:
-    assert set(NEVER) <= set(learners.ALL)
     ranked = lewa.advise(shown, K, 100_000, floor).ranked
     assert ranked
     assert not {choice.name for choice in ranked} & set(NEVER)
 
 
-@pytest.mark.parametrize("name", sorted({*NEVER} - {*CONTEXTUAL, "bandit-epoch-project"}))
+@pytest.mark.parametrize("name", sorted({*NEVER} - {*IN_CONTEXT, "bandit-epoch-project"}))
 def test_nothing_is_proved_of_what_they_violate(name: str) -> None:
     for setting in (Setting(), Setting("constant"), Setting("arbitrary"), Setting(epsilon=0.05)):
         for said in learners.make(name, K, 100_000, FLOOR).guarantees(K, 100_000, setting):
@@ -241,7 +261,7 @@ def test_op_ewa_is_advised_for_iid_constraints_in_every_round() -> None:
 
 def test_what_did_best_in_practice_comes_with_what_is_proved_of_it() -> None:
     for shown in ("full", "bandit"):
-        assert PRACTICE[shown][0] in lewa.advise(shown, 10, 10**6, 0.6).in_practice
+        assert practice(shown) in lewa.advise(shown, 10, 10**6, 0.6).in_practice
         assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("no bound is proved for it here.")
         assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("no bound is proved for it here.")
 
@@ -418,10 +438,10 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
     for shown in ("full", "bandit"):
         status, printed, said = lewa_("replay", file, "--budget", 0.5, "--feedback", shown, *words)
         assert status == 0
-        assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
+        assert list(json.loads(printed)["learners"]) == [practice(shown)]
         least = lewa.advise(shown, 3, 50, 0.5).learner
         assert said.startswith(
-            f"auto: {PRACTICE[shown][0]}, chosen by measurements; no bound is proved for it; {least.called} has"
+            f"auto: {practice(shown)}, chosen by measurements; no bound is proved for it; {least.called} has"
         )
         status, printed, said = lewa_("replay", file, "--budget", 0.5, "--feedback", shown, *words, "--goal", "proved")
         assert list(json.loads(printed)["learners"]) == [least.name]
@@ -441,7 +461,7 @@ def test_a_frontier_names_what_is_proved_beside_what_measurements_chose() -> Non
     table = lewa.games.Table(rng.random((50, 3)), rng.random((50, 3)))
     notes = lewa.frontier(table, budgets=[0.5], seeds=1).notes
     for shown in ("full", "bandit"):
-        least, name = lewa.advise(shown, 3, 50, 0.5).learner, PRACTICE[shown][0]
+        least, name = lewa.advise(shown, 3, 50, 0.5).learner, practice(shown)
         text = f"auto: {name} ({shown}), chosen by measurements; no bound is proved for it; {least.called} has the smallest"
         assert f"{text} proved bound (goal: proved)" in notes
     named = lewa.frontier(table, budgets=[0.5], seeds=1, learner="squarecb-lewa")

@@ -209,7 +209,11 @@ def test_lists_name_everything_in_the_registries(lewa_: Any) -> None:
     assert {row["feedback"] for row in rows} == {"full", "bandit"}
     _, printed, _ = lewa_("games", "--json")
     assert [row["name"] for row in json.loads(printed)] == list(games.ALL)
-    assert "lewa" in lewa_("learners")[1]
+    listed = lewa_("learners")[1]
+    at = [listed.index(f"Learners: {family}") for family in learners.FAMILIES]
+    assert at == sorted(at)
+    for start, members, end in zip(at, learners.FAMILIES.values(), [*at[1:], len(listed)], strict=True):
+        assert all(f"\n {name} " in listed[start:end] for name in members)
     assert "bernoulli" in lewa_("games")[1]
 
 

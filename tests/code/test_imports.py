@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "context": {"types", "units", "validation"},
     "kernels": {"feedback", "types"},
     "theory": {"formatting", "notebook", "types", "validation"},
-    "advice": {"feedback", "learners", "notebook", "theory", "types", "validation"},
+    "advice": {"learners", "notebook", "theory", "types", "validation"},
     "game": {"blocks", "theory", "types", "validation"},
     "journal": {"version"},
     "serve": {"agent", "feedback", "frontiers", "ids", "journal", "kernels", "version"},

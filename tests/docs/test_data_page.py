@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from tools import data
 
-from lewa.advice import PRACTICE
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 
@@ -80,5 +79,5 @@ def test_the_advised_learners_on_a_small_set_are_as_the_table_says() -> None:
     assert (one.game.length, one.game.actions) == (816, 4)
     shown = (Path(data.__file__).parent.parent / "docs" / "data.md").read_text()
     for kind in data.GOALS:
-        row = data.measure(one, *PRACTICE[kind])
+        row = data.measure(one, *data.practice(kind))
         assert data.line(*data.cells(row)) in shown

@@ -24,7 +24,7 @@ from lewa.feedback import Bandit, Full
 from lewa.kernels import Weights, anytime_dual_step, comparable, draw, grow, normalize, ones, priced_loss, set_weights
 from lewa.kernels.roles import Clock, Counts, Losses, Multiplier, PerAction
 from lewa.learners import ALL, AnytimeLossLewa
-from lewa.learners.base import Learner
+from lewa.learners.base import Learner, sizes_of
 from lewa.learners.parameter_checks import check_positive
 from lewa.theory.guarantees import Guarantee, none
 from lewa.theory.setting import Setting
@@ -86,7 +86,7 @@ class OtherNames(Learner):
         check_positive(eta=self.eta, delta=self.delta)
 
     def start(self, actions: int) -> Any:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return self.State(ones(K), np.zeros(m), np.zeros(K), np.zeros(1))
 
     def play(self, s: Renamed, p: Vector) -> None:
@@ -222,7 +222,7 @@ class Means(Learner):
         return [(cls.tuned(3, 200, 0.5), 3)]
 
     def start(self, actions: int) -> MeansState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return MeansState(ones(K), np.zeros((m, K)), np.zeros(1))
 
     def play(self, s: MeansState, p: Vector) -> None:

@@ -16,6 +16,7 @@ from lewa.feedback import Bandit, Full
 from lewa.games import Bernoulli, Table
 from lewa.kernels import dot, draw, grow, grow_one, grow_priced, normalize, ones, positive
 from lewa.learners import BanditLewa, Ewa, Lewa
+from lewa.learners.base import sizes_of
 from lewa.learners.paper.ewa import EwaState
 from lewa.learners.paper.lewa import LewaState
 from lewa.theory.guarantees import PATHWISE, Guarantee, none
@@ -149,7 +150,7 @@ def steps_too_far(self: Lewa, s: LewaState, seen: Full) -> None:
     examples=classmethod(lambda cls: [(cls.tuned(3, 200, 0.5), 3)]),
 )
 def has_one_multiplier(self: Lewa, actions: int) -> LewaState:
-    self.sizes(actions)
+    sizes_of(self, actions)
     return LewaState(ones(actions), np.zeros(1))
 
 

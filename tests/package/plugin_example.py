@@ -12,7 +12,7 @@ from lewa.feedback import Bandit
 from lewa.games.base import Scripted
 from lewa.kernels import comparable
 from lewa.kernels.roles import Charged, Counts, TargetSums
-from lewa.learners.base import Learner
+from lewa.learners.base import Learner, sizes_of
 from lewa.learners.parameter_checks import check_positive, check_problem
 from lewa.theory.guarantees import none
 from lewa.types import Matrix, Vector
@@ -42,7 +42,7 @@ class Solver(Learner):
         check_positive(bonus=self.bonus)
 
     def start(self, actions: int) -> SolverState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return SolverState(np.zeros(K), np.zeros((1 + m, K)))
 
     def means(self, s):

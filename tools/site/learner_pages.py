@@ -14,7 +14,7 @@ import lewa
 from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
-from lewa.learners import ALL, WRAPPERS, about, make, settings_of
+from lewa.learners import ALL, FAMILIES, WRAPPERS, about, make, settings_of
 from lewa.measures.trace import Trace
 from lewa.report import charts, page, panels
 from lewa.types import Matrix, Vector
@@ -51,11 +51,8 @@ def pages() -> dict[str, str]:
 
 
 def kinds() -> dict[str, list[str]]:
-    """The names by what is seen."""
-    found: dict[str, list[str]] = {"Full information": [], "Bandit feedback": []}
-    for name, kind in ALL.items():
-        found["Full information" if feedback_kind(kind) == "full" else "Bandit feedback"].append(name)
-    return found
+    """The names by family, under a title."""
+    return {capital(family): list(members) for family, members in FAMILIES.items()}
 
 
 # The list ----------------------------------------------------------------------------------------------------------------
@@ -69,13 +66,14 @@ def index() -> str:
         rows = [
             line(
                 f"[`{name}`]({Path(slug(name)).name})",
+                SHOWN[feedback_kind(ALL[name])],
                 prose(about(name)),
                 kind_proved(name, fixed, single),
                 kind_proved(name, arbitrary),
             )
             for name in names
         ]
-        parts.append("\n".join((f"## {title}\n", head("name", "what it is", "fixed mean", "arbitrary"), *rows)))
+        parts.append("\n".join((f"## {title}\n", head("name", "feedback", "what it is", "fixed mean", "arbitrary"), *rows)))
     parts.append("## Wrappers\n\nA wrapper changes a learner: `NAME+WRAPPER` is the name of a learner too.")
     parts += [f"### {name}\n\n{body(str(wrapper.__doc__))}" for name, wrapper in WRAPPERS.items()]
     return "\n\n".join(parts)

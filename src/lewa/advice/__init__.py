@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lewa import notebook
-from lewa.advice.candidates import CONTEXTUAL, NEVER, closer, covering_radius, names, tunings
+from lewa import learners, notebook
+from lewa.advice.candidates import closer, covering_radius, names, tunings
 from lewa.advice.question import Choice, Question
 from lewa.advice.sentences import because, nothing, proved
 from lewa.advice.weighing import rank, weigh
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-# What did best on the data of docs/data.md, by the kind of feedback.
-PRACTICE: dict[str, tuple[str, dict[str, float]]] = {
-    "full": ("paced-hedge", {}),
-    "bandit": ("squarecb-lewa", {}),
-}
 DRAWN = 10  # learners in a figure and in a table
 TWICE = 2.0  # how far from the best a learner inside another is looked at closer
 
@@ -144,8 +139,7 @@ def advise(
         raise ValueError(f"safe must be the index of an action, 0 to {actions - 1}, got {safe}")
     question = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
     ranked = rank_all(question)
-    name, settings = PRACTICE[feedback]
-    practice = weigh(name, settings, question)
+    practice = weigh(learners.first_choice("practice", feedback, horizon), {}, question)
     note = f"In practice {practice.called} did best on real data (docs/data.md); {proved(practice, question)}."
     if not ranked:
         return Advice(practice, None, nothing(question, practice), practice, note, question, ranked)
@@ -164,9 +158,6 @@ def rank_all(question: Question, restarts: bool = True) -> tuple[Choice, ...]:
 
 
 __all__ = [
-    "CONTEXTUAL",
-    "NEVER",
-    "PRACTICE",
     "Advice",
     "Choice",
     "Question",

@@ -14,20 +14,8 @@ from typing import NamedTuple
 from lewa import learners
 from lewa.advice.question import Choice, Question
 from lewa.advice.weighing import rank, timeless, weigh
-from lewa.feedback import feedback_kind
 from lewa.theory import projected
 
-# Never advised, beside the printed boxes: EWA and some rivals are blind to constraints, of the penalties and other rivals
-# nothing is proved, and epochs only add rounds of exploration to bandit OP-EWA.
-BLIND = ("ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb1")
-HEURISTIC = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube")
-UNPROVED = (*HEURISTIC, "paced-hedge", "squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb")
-# What these assume of contexts and policies no setting says.
-CONTEXTUAL = (
-    *("proved-squarecb-lewa", "anytime-proved-squarecb-lewa"),
-    *("exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies"),
-)
-NEVER = (*BLIND, *UNPROVED, *CONTEXTUAL, "bandit-epoch-project")
 # Tried beside the recommended tuning: without their bonus the optimistic learners have a theorem where constraints are the
 # same every round, or where some play is known to exceed the floors.
 ALSO = {"kappa": (0.0, -1.0), "optimism": (0.0,)}
@@ -40,14 +28,12 @@ GOLDEN = (sqrt(5) - 1) / 2
 
 def names(question: Question) -> Iterator[str]:
     """Yield the learners that may be recommended for this feedback, alone and, if useful, inside a wrapper."""
-    for name, kind in learners.ALL.items():
-        if feedback_kind(kind).observes != question.feedback or name in NEVER or "@" in name:
-            continue
+    for name in learners.chosen_for("bounds", question.feedback):
         if question.safe is None and "safe" in learners.settings_of(name):
             continue
         if question.horizon is not None or timeless(name, {}, question):  # no further setting makes it so
             yield name
-        if question.horizon is None and not name.startswith("anytime-"):
+        else:
             yield f"{name}+doubling"
         if question.setting.slater is not None:
             yield f"{name}+tightened"

@@ -22,12 +22,12 @@ from lewa.agent.breaker import USUAL, Breaker, as_breaker
 from lewa.agent.constraint import Constraint
 from lewa.agent.context.features import check_contextual, mixing_learner
 from lewa.agent.records import JsonObject, Label, Plain
-from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner, least_bound_beside
+from lewa.choice import FEEDBACK, choose_for_late_answers, choose_learner, least_bound_beside
 from lewa.context import Context, as_context
 from lewa.engine.session import Session
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
-from lewa.learners import ALIASES, find, make, settings_of
+from lewa.learners import ALIASES, find, first_choice, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.contexts.proved_squarecb_lewa import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
@@ -248,7 +248,7 @@ def make_learner(
     name, kind, goal, settings, features, policies = wish
     feedback = "bandit" if kind is None else kind
     floor = [constraint.floor for constraint in constraints]
-    if not isinstance(feedback, str) or feedback not in ANYTIME:
+    if not isinstance(feedback, str) or feedback not in FEEDBACK:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
     if not isinstance(name, str):
         raise ValueError(f"learner must be a name in lewa.learners.ALL, or 'auto', got {short_repr(name)}")
@@ -278,8 +278,7 @@ def make_learner(
         return name, check_rule(name, make(name, actions, horizon, floor, **options), actions)
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
     if pack(short).tobytes() != pack(long).tobytes():
-        in_context = IN_CONTEXT[1] if features else ANYTIME[sees]
-        anytime = "anytime-exp4-lewa" if policies else in_context
+        anytime = first_choice("policies" if policies else "contexts" if features else "bounds", sees, None)
         raise ValueError(f"{name} needs horizon, the number of rounds, got horizon=None; {anytime} needs none")
     return name, check_rule(name, short, actions)
 

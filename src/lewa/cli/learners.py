@@ -28,8 +28,12 @@ def list_learners(as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
         return
-    cells = [(row["name"], row["feedback"], row["guarantee"] or "none", row["about"]) for row in rows]
-    out.print(table("Learners", "name", "feedback", "guarantee", "", rows=cells))
+    families = {**learners.FAMILIES, "of installed packages": {row["name"] for row in rows} - set(learners.ALL)}
+    for family, members in families.items():
+        listed = [row for row in rows if row["name"] in members]
+        cells = [(row["name"], row["feedback"], row["guarantee"] or "none", row["about"]) for row in listed]
+        if cells:
+            out.print(table(f"Learners: {family}", "name", "feedback", "guarantee", "", rows=cells))
     for line in WRAPPERS:
         out.print(line)
 

@@ -9,10 +9,13 @@ from warnings import warn
 from lewa.learners.naming import (
     about,
     check_looks_at_features,
+    chosen_for,
     examine,
     find,
+    first_choice,
     make,
     names,
+    needs_horizon,
     settings_in_context,
     settings_of,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 from warnings import warn
 
 import numpy as np
@@ -50,6 +50,7 @@ from lewa.validation import as_floats, as_floor, as_real, short_repr
 
 ENTRY = 0.02  # the share to which an unknown action falls while it is missing
 Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
+Purpose: TypeAlias = Literal["bounds", "practice", "contexts", "policies", "comparison"]
 Trial: TypeAlias = tuple[int, int, object, dict[str, Any]]  # K, T, c0 and settings
 
 
@@ -74,6 +75,10 @@ class Learner:
     gets the whole play. A learner that charges has no `choose`. A rule allocates nothing and calls only `lewa.kernels`,
     unless `compiled = False`: then it may be any Python. The first line of the docstring appears in lists.
 
+    `purpose` says where a learner is chosen: "bounds" by `lewa.advise` and the goal "proved", where its bound is the least;
+    "practice" as the default for its feedback; "contexts" with features, and "policies" with policies, which its theorem is
+    about; "comparison" nowhere. The first two are measured beside the boxes of the paper (`make bench`).
+
     Two learners are equal if they have the same class and equal parameters. Invalid parameters raise ValueError when the
     learner is made.
     """
@@ -81,6 +86,7 @@ class Learner:
     floor: Vector  # one number per constraint, each in [0, 1]: the lower bound on its average
     tunings: ClassVar[Mapping[str, Tune | Tuning]] = {}  # by name, the recommended one first
     theorems: ClassVar[Theorems | None] = None  # what is proved about it
+    purpose: ClassVar[Purpose] = "bounds"  # what it is chosen for; see below
     trials: ClassVar[Sequence[Trial]] = USUAL  # problems and settings for the laws
     State: ClassVar[Any] = None  # its state, if the annotation of `s` in `learn` does not say so
     feedback: ClassVar[FeedbackKind | None] = None  # if the annotation of `learn` does not determine it
@@ -88,6 +94,7 @@ class Learner:
     compiled: ClassVar[bool] = True  # False: its rule is Python that is not compiled
     compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is used
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
+    all_weights_move: ClassVar[bool] = False  # whether a learner with `choose` changes all weights in a round
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play
     proved_with_masks: ClassVar[bool] = False  # whether its bounds hold if actions are missing, see `MISSING`
     proved_with_shares: ClassVar[bool] = False  # whether they hold if shares are added to its play, see `SHARES`
@@ -150,15 +157,10 @@ class Learner:
     def check(self) -> None:
         """Raise ValueError for invalid parameters. A learner is checked when it is made."""
 
-    def sizes(self, actions: int) -> tuple[int, int]:
-        """Return K and m, the numbers of actions and of constraints; raise ValueError for an invalid K."""
-        check_whole(actions=actions)
-        check_columns(self, int(actions))
-        return int(actions), self.floor.size
-
     def start(self, actions: int) -> Any:
         """Return the state before the first round: zeros and even weights, by the roles of the state's arrays."""
-        return first_state(state_type(type(self)), *self.sizes(actions), tree=hasattr(self, "choose"))
+        tree = hasattr(self, "choose") and not self.all_weights_move
+        return first_state(state_type(type(self)), *sizes_of(self, actions), tree=tree)
 
     def play(self, s: Any, p: Vector) -> None:
         """Write the play into p."""
@@ -259,6 +261,13 @@ class Learner:
         return plain
 
 
+def sizes_of(learner: Learner, actions: int) -> tuple[int, int]:
+    """Return K and m, the numbers of actions and of constraints; raise ValueError for an invalid K."""
+    check_whole(actions=actions)
+    check_columns(learner, int(actions))
+    return int(actions), learner.floor.size
+
+
 class PrimalDual(Learner):
     """A learner with a step eta, and a multiplier that shrinks by delta and steps by mu, the same in every round."""
 
@@ -287,7 +296,7 @@ def _tuned(kind: Any) -> Callable[..., Learner]:
 
     def tuned(actions: int, horizon: int, floor: object, **settings: object) -> Learner:
         learner: Learner = kind(**tuned_parameters(kind.__name__, tunings, fields, (actions, horizon, floor), settings))
-        learner.sizes(actions)  # raises ValueError for a parameter that belongs to other actions
+        sizes_of(learner, actions)  # raises ValueError for a parameter that belongs to other actions
         return learner
 
     tunings, form = tunings_of(kind), cast(Any, tuned)

@@ -1,15 +1,16 @@
 """Find, describe and make learners by name."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import is_dataclass
 from functools import cache, partial
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import field_types, state_type
-from lewa.learners.base import Learner
+from lewa.learners.base import Learner, Purpose
 from lewa.learners.problem import refuse_removed, tunings_of
 from lewa.learners.registry import ALIASES, ALL, REMOVED, WRAPPERS
 from lewa.learners.wrappers.wrapper import Wrapper
@@ -24,6 +25,28 @@ def names() -> list[str]:
     plain = {name: kind for name, kind in ALL.items() if "@" not in name}
     tunings = [f"{name}@{tuning}" for name, kind in plain.items() for tuning, its in tunings_of(kind).items() if its.about]
     return list(dict.fromkeys([*ALL, *tunings, *announced(LEARNERS)]))
+
+
+def chosen_for(purpose: Purpose, feedback: str) -> list[str]:
+    """Return the names of the learners that declare this purpose, those of installed packages last.
+
+    Named tunings are left out, and so are learners of packages that cannot be imported.
+    """
+    kinds = {name: kind for name, kind in ALL.items() if "@" not in name}
+    for name in announced(LEARNERS):
+        with suppress(ValueError):
+            kinds.setdefault(name, find(name))
+    return [name for name, kind in kinds.items() if kind.purpose == purpose and feedback_kind(kind).observes == feedback]
+
+
+def first_choice(purpose: Purpose, feedback: str, horizon: int | None) -> str:
+    """Return the first learner with this purpose; without a horizon, the first that needs none."""
+    return next(name for name in chosen_for(purpose, feedback) if horizon is not None or not needs_horizon(name))
+
+
+def needs_horizon(name: str) -> bool:
+    """Return whether the tuning of a learner depends on the number of rounds."""
+    return make(name, 3, 1000, 0.5) != make(name, 3, 1_000_000, 0.5)
 
 
 def find(name: str) -> type[Learner]:
@@ -72,6 +95,9 @@ def examine(kind: object, name: str) -> None:
     missing = [method for method in RULE if getattr(kind, method) == getattr(Learner, method)]
     if kind.theorems is None and kind.guarantees == Learner.guarantees:
         missing.append("theorems")
+    if kind.purpose not in get_args(Purpose):
+        law = ", ".join(map(repr, get_args(Purpose)))
+        raise ValueError(f"the purpose of the learner {name} must be one of {law}, got {short_repr(kind.purpose)}")
     if missing:
         raise ValueError(f"the learner {name} must define {', '.join(missing)}")
     try:

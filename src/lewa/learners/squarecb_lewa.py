@@ -43,7 +43,7 @@ from lewa.kernels.roles import (
     SquaredErrors,
     Totals,
 )
-from lewa.learners.base import Learner
+from lewa.learners.base import Learner, sizes_of
 from lewa.learners.expectations import check_known, check_memories, expected_values
 from lewa.learners.parameter_checks import check_positive, check_problem, require
 from lewa.learners.parameters import Expected
@@ -140,6 +140,7 @@ class SquareCbLewa(Learner):
     ridge: Vector
     floor: Vector
 
+    purpose = "practice"
     unbounded = True
     weighs_propensities = False
     reads_play = False
@@ -189,7 +190,7 @@ class SquareCbLewa(Learner):
         require(bool(penalised), "ridge must be one positive number per feature", ridge=self.ridge.tolist())
 
     def start(self, actions: int) -> SquareCbLewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         require(self.prior.shape[1] == K, "the prior must have one column per action", actions=K, prior=self.prior.shape)
         b = 1 - self.floor
         return SquareCbLewaState(

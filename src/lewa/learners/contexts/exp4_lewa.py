@@ -9,7 +9,19 @@ import numpy as np
 from lewa.kernels import Weights, ones
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier, OfPolicies
-from lewa.learners.base import USUAL, Count, Learner, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
+from lewa.learners.base import (
+    USUAL,
+    Count,
+    Learner,
+    Parameters,
+    PrimalDual,
+    Problem,
+    Step,
+    Theorems,
+    Vector,
+    sizes_of,
+    trial,
+)
 from lewa.learners.variants.loss_rule import Anytime, Fixed, Ix, LossRule, Policies, Weighted
 from lewa.theory import contexts
 
@@ -89,12 +101,13 @@ class Exp4Lewa(Weighted, Fixed, Policies, LossRule, PrimalDual):
 
     State = Exp4LewaState
     reads_play = False
+    purpose = "policies"
     tunings = {"recommended": policy_steps}
     trials = (*USUAL, trial(3, 200, (0.5, 0.4), policies=2))
     theorems = Theorems(lambda learner, K, T, setting: contexts.exp4_lewa(learner, K, K + int(learner.policies), T, setting))
 
     def start(self, actions: int) -> Exp4LewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         P = int(self.policies)
         return first_state(Exp4LewaState, K, m, weights=ones(K + P), features=np.full(P * K, 1 / K))
 
@@ -181,6 +194,7 @@ class AnytimeExp4Lewa(Weighted, Anytime, Policies, LossRule, Learner):
 
     State = AnytimeExp4LewaState
     reads_play = False
+    purpose = "policies"
     tunings = {"recommended": anytime_policy_steps}
     trials = (
         *(trial(3, 200, 0.5, eta=0.1), trial(3, 200, 0.5, policies=2, eta=0.1)),  # small steps, as for `anytime-loss-lewa`
@@ -191,7 +205,7 @@ class AnytimeExp4Lewa(Weighted, Anytime, Policies, LossRule, Learner):
     )
 
     def start(self, actions: int) -> AnytimeExp4LewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         P = int(self.policies)
         advice = np.full(P * K, 1 / K)
         return first_state(AnytimeExp4LewaState, K, m, weights=ones(K + P), losses=np.zeros(K + P), features=advice)

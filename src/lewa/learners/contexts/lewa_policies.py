@@ -8,7 +8,20 @@ import numpy as np
 from lewa.kernels import Weights, dual_step, grow_advised, mix_advice, ones
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Features, Multiplier, OfPolicies, Scores
-from lewa.learners.base import USUAL, Count, Full, Learner, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
+from lewa.learners.base import (
+    USUAL,
+    Count,
+    Full,
+    Learner,
+    Parameters,
+    PrimalDual,
+    Problem,
+    Step,
+    Theorems,
+    Vector,
+    sizes_of,
+    trial,
+)
 from lewa.learners.paper.lewa import recommended_steps
 from lewa.theory import contexts
 
@@ -64,6 +77,7 @@ class LewaPolicies(PrimalDual):
     policies: Count
     floor: Vector
 
+    purpose = "policies"
     tunings = {"recommended": steps_with_policies}
     trials = (*USUAL, trial(3, 200, (0.5, 0.4), policies=2))
     theorems = Theorems(contexts.lewa_policies)
@@ -73,7 +87,7 @@ class LewaPolicies(PrimalDual):
         return None if self.policies else super().parent
 
     def start(self, actions: int) -> LewaPoliciesState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         P = int(self.policies)
         return first_state(LewaPoliciesState, K, m, weights=ones(K + P), features=np.full(P * K, 1 / K))
 

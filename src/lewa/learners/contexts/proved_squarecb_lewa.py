@@ -24,6 +24,7 @@ from lewa.learners.base import (
     Step,
     Theorems,
     Vector,
+    sizes_of,
     trial,
 )
 from lewa.learners.parameter_checks import LARGEST, require
@@ -40,6 +41,7 @@ class KnownConstraints(Learner):
     known: Known
     ridge: Vector
 
+    purpose = "contexts"
     weighs_propensities = False
     reads_play = False
     proved_with_masks = True
@@ -147,7 +149,7 @@ class ProvedSquareCbLewa(KnownConstraints):
         require(bool(steps.all()), "delta must be at least 0, mu positive, delta*mu at most 1", delta=self.delta, mu=self.mu)
 
     def start(self, actions: int) -> ProvedSquareCbLewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         constant = np.eye(1, self.ridge.size)[0]  # nothing but the constant
         return first_state(ProvedSquareCbLewaState, K, m, features=constant, ridge=no_ridge(self.ridge, 1 + m, K))
 
@@ -231,7 +233,7 @@ class AnytimeProvedSquareCbLewa(KnownConstraints):
         require(fine, f"delta must be one positive number of at most {LARGEST:g} per constraint", delta=self.delta)
 
     def start(self, actions: int) -> AnytimeProvedSquareCbLewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         constant = np.eye(1, self.ridge.size)[0]  # nothing but the constant
         return first_state(AnytimeProvedSquareCbLewaState, K, m, features=constant, ridge=no_ridge(self.ridge, 1 + m, K))
 

@@ -51,6 +51,7 @@ class Ewa(Learner):
     eta: Step
     floor: Vector
 
+    purpose = "comparison"
     tunings = {"recommended": even_steps}
     theorems = Theorems(paper.ewa)
 

@@ -10,7 +10,7 @@ from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, positive, rule
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import CostMeans, Debt, Deviations, Multiplier, PerAction, Play, SquaredErrors, Totals
-from lewa.learners.base import Learner
+from lewa.learners.base import Learner, sizes_of
 from lewa.learners.expectations import (
     check_known,
     check_memories,
@@ -98,6 +98,7 @@ class PacedHedge(Learner):
 
     unbounded = True
     keeps_shares = False
+    purpose = "practice"
     tunings = {"recommended": measured}
     theorems = nothing_proved("Paced hedge", practical.CERTIFICATE)
 
@@ -110,7 +111,7 @@ class PacedHedge(Learner):
         check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedHedgeState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         N, expected = self.memories.size, bool(self.prior.size)
         prior = self.prior if expected else expected_values(self.floor, K, None, None)
         state = first_state(

@@ -9,7 +9,20 @@ from lewa.kernels.estimates import confidence_bounds, ix_loss, update_mean_of
 from lewa.kernels.first_state import first_state
 from lewa.kernels.projection import prices, project_or_relax_bounds
 from lewa.kernels.weights.hedge import mix, normalize, shrink_one
-from lewa.learners.base import USUAL, Bandit, Flag, Learner, Parameters, Positive, Problem, Step, Theorems, Vector, trial
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Flag,
+    Learner,
+    Parameters,
+    Positive,
+    Problem,
+    Step,
+    Theorems,
+    Vector,
+    sizes_of,
+    trial,
+)
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.explore_then_project import BanditExploreThenProjectState
 from lewa.theory import rivals
@@ -67,12 +80,13 @@ class BanditEpochProject(Learner):
     floor: Vector
 
     keeps_shares = False
+    purpose = "comparison"
     tunings = {"recommended": steps}
     trials = (*USUAL, trial(4, 100, 0.6, optimism=0, level=0.01))
     theorems = Theorems(rivals.bandit_epoch_project)
 
     def start(self, actions: int) -> BanditExploreThenProjectState:
-        (K, m), clock = self.sizes(actions), np.array([1.0, 0.0])  # l, the epoch, and the rounds answered in it
+        (K, m), clock = sizes_of(self, actions), np.array([1.0, 0.0])  # l, the epoch, and the rounds answered in it
         return first_state(BanditExploreThenProjectState, K, m, upper=np.zeros((m, K)), clock=clock)
 
     def play(self, s: BanditExploreThenProjectState, p: Vector) -> None:

@@ -12,7 +12,21 @@ from lewa.kernels.projection import prices, project_or_relax, project_or_relax_b
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
 from lewa.kernels.tilting import Tilt
 from lewa.kernels.weights.hedge import Weights, grow, mix, normalize, shrink_one
-from lewa.learners.base import USUAL, Bandit, Flag, Full, Law, Learner, Parameters, Positive, Problem, Step, Theorems, trial
+from lewa.learners.base import (
+    USUAL,
+    Bandit,
+    Flag,
+    Full,
+    Law,
+    Learner,
+    Parameters,
+    Positive,
+    Problem,
+    Step,
+    Theorems,
+    sizes_of,
+    trial,
+)
 from lewa.learners.parameter_checks import require
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.op_ewa import OpEwaState
@@ -176,7 +190,7 @@ class BanditExploreThenProject(Learner):
     theorems = Theorems(projected.bandit_explore_then_project)
 
     def start(self, actions: int) -> BanditExploreThenProjectState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return first_state(BanditExploreThenProjectState, K, m, upper=np.full((m, K), (1 + self.optimism) / 2))
 
     def play(self, s: BanditExploreThenProjectState, p: Vector) -> None:

@@ -13,7 +13,19 @@ from lewa.kernels.records import state_type
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Least, Lines, Multiplier, Scores, Totals
 from lewa.kernels.tilting import Tilt
 from lewa.kernels.weights.hedge import Weights, grow, mix_one, normalize, shrink_one
-from lewa.learners.base import Bandit, Full, Learner, Parameters, Positive, Problem, SpecialAction, Step, Theorems, trial
+from lewa.learners.base import (
+    Bandit,
+    Full,
+    Learner,
+    Parameters,
+    Positive,
+    Problem,
+    SpecialAction,
+    Step,
+    Theorems,
+    sizes_of,
+    trial,
+)
 from lewa.learners.parameter_checks import require
 from lewa.learners.parameters import NO_ACTION
 from lewa.learners.projections.bandit_op_ewa import ix_step
@@ -44,7 +56,7 @@ class WithSafeAction(Learner):
         """Return the first state; sigma_1 = max_j c0/(c0 + margin), as every other action may have constraint 0."""
         floors = [c0 for c0 in self.floor.tolist() if c0 > 0 and self.safe >= 0]
         sigma = max((c0 / (c0 + self.margin) for c0 in floors), default=0.0)
-        return first_state(state_type(type(self)), *self.sizes(actions), safety=np.array([sigma]))
+        return first_state(state_type(type(self)), *sizes_of(self, actions), safety=np.array([sigma]))
 
 
 class SafeMixingState(NamedTuple):

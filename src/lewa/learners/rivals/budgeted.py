@@ -56,6 +56,7 @@ class Budgeted(Learner):
 
     rounds: Positive
 
+    purpose = "comparison"
     keeps_shares = False
 
     def learn(self, s: BudgetedState, seen: Bandit) -> None:

@@ -20,6 +20,7 @@ from lewa.learners.base import (
     ShareOrAll,
     Step,
     nothing_proved,
+    sizes_of,
     trial,
 )
 from lewa.learners.expectations import check_known, expected_values
@@ -95,6 +96,7 @@ class PacedLinUcb(Learner):
     weighs_propensities = False
     reads_play = False
     keeps_shares = False
+    purpose = "comparison"
     tunings = {"recommended": usual}
     trials = (*USUAL, trial(3, 200, (0.5, 0.4), features=4))
     theorems = nothing_proved("LinUCB with dual pacing", rivals.PACED_LINEAR)
@@ -106,7 +108,7 @@ class PacedLinUcb(Learner):
         require(bool(fine), "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
 
     def start(self, actions: int) -> PacedLinUcbState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         features, ridge = np.eye(1, self.ridge.size)[0], no_ridge(self.ridge, 1, K)  # nothing but the constant
         return first_state(PacedLinUcbState, K, m, spent=1 - self.floor, features=features, ridge=ridge)
 

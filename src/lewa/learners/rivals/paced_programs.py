@@ -21,6 +21,7 @@ from lewa.learners.base import (
     Saved,
     Stream,
     nothing_proved,
+    sizes_of,
     trial,
 )
 from lewa.learners.expectations import check_known, known_values
@@ -72,6 +73,8 @@ class PacedProgram(Learner):
 
     repay: Positive
     prior: Expected
+
+    purpose = "comparison"
     unbounded = True
     weighs_propensities = False
     keeps_shares = False
@@ -80,7 +83,7 @@ class PacedProgram(Learner):
         check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedProgramState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         expected = bool(self.prior.size)
         known = {"reward": self.prior[0].copy(), "cost": self.prior[1:].copy()} if expected else {}
         return first_state(PacedProgramState, K, m, drawn=np.full(K, float(expected)), charged=np.zeros(m), **known)

@@ -57,6 +57,7 @@ class PenaltyLearner(Learner):
     penalty: Vector
     floor: Vector
 
+    purpose = "comparison"
     tunings = {"recommended": step_for_penalty}
 
     def check(self) -> None:

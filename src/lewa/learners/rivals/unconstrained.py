@@ -92,6 +92,7 @@ class AdaHedge(Learner):
 
     floor: Vector
 
+    purpose = "comparison"
     tunings = {"recommended": nothing}
     theorems = Theorems(rivals.adahedge)
 
@@ -137,6 +138,7 @@ class NormalHedge(Learner):
 
     floor: Vector
 
+    purpose = "comparison"
     tunings = {"recommended": nothing}
     theorems = Theorems(rivals.normalhedge)
 
@@ -180,6 +182,7 @@ class Exp3(Learner):
     gamma: ShareOrAll
     floor: Vector
 
+    purpose = "comparison"
     tunings = {"recommended": exp3_step}
     theorems = Theorems(rivals.exp3)
 
@@ -236,6 +239,7 @@ class Exp3P(Learner):
     bonus: Positive
     floor: Vector
 
+    purpose = "comparison"
     tunings = {"recommended": exp3_p_steps}
     theorems = Theorems(rivals.exp3_p)
 
@@ -283,6 +287,7 @@ class Ucb1(Learner):
     floor: Vector
 
     keeps_shares = False
+    purpose = "comparison"
     tunings = {"recommended": nothing}
     theorems = Theorems(rivals.ucb1)
 

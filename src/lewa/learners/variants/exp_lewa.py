@@ -5,7 +5,6 @@ from math import expm1, log1p, sqrt
 from typing import NamedTuple
 
 from lewa.kernels import AdaHedgeWeights, Weights, draw, exp, grow_adahedge, normalize, normalize_adahedge, rule, set_weights
-from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Losses, Number, OfConstraints, Scratch, Totals
 from lewa.learners.base import USUAL, Bandit, Full, Learner, Parameters, Problem, Step, Theorems, Vector, trial
 from lewa.theory import adversarial
@@ -160,6 +159,7 @@ class ExpBanditLewa(Learner):
     rate: Step
     floor: Vector
 
+    all_weights_move = True
     tunings = {"recommended": step_and_rate}
     trials = (
         trial(3, 200, 0.5, eta=0.1),  # small steps keep the losses of rare draws from dwarfing all others
@@ -167,9 +167,6 @@ class ExpBanditLewa(Learner):
         trial(4, 100, 0.6, eta=0.1, rate=2.0),  # a rate at which the price soon is as steep as it gets
     )
     theorems = Theorems(adversarial.exp_bandit_lewa)
-
-    def start(self, actions: int) -> ExpBanditLewaState:
-        return first_state(ExpBanditLewaState, *self.sizes(actions))  # without a tree: all weights change in each round
 
     def play(self, s: ExpBanditLewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

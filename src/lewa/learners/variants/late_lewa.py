@@ -9,7 +9,20 @@ import numpy as np
 from lewa.kernels import Weights, normalize, positive, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
-from lewa.learners.base import USUAL, Flags, Full, Learner, Parameters, Problem, Step, Theorems, Vector, entropy_of, trial
+from lewa.learners.base import (
+    USUAL,
+    Flags,
+    Full,
+    Learner,
+    Parameters,
+    Problem,
+    Step,
+    Theorems,
+    Vector,
+    entropy_of,
+    sizes_of,
+    trial,
+)
 from lewa.theory import anytime, delayed, delayed_probable
 from lewa.theory.setting import Start
 
@@ -102,7 +115,7 @@ class LateLewa(Learner):
     )
 
     def start(self, actions: int) -> LateLewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return first_state(LateLewaState, K, m, totals=np.zeros(4), charged=np.zeros(m + 1))
 
     def play(self, s: LateLewaState, p: Vector) -> None:

@@ -21,6 +21,7 @@ from lewa.learners.base import (
     Theorems,
     Vector,
     entropy_of,
+    sizes_of,
     trial,
 )
 from lewa.learners.expectations import check_reserves, reserved_means
@@ -80,14 +81,14 @@ def late_ix_steps(
 
 def losses_at_once(learner: "LateLossLewa", actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds of the loss form, with the dual steps of reserves."""
-    learner.sizes(actions)
+    sizes_of(learner, actions)
     dual = late_steps(learner, rounds, NO_DELAY)
     return bandit.loss_lewa(learner, actions, rounds, setting, "Late LossLEWA", dual)
 
 
 def ix_at_once(learner: "LateLewaIx", actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds of LEWA-IX, with the dual steps of reserves."""
-    learner.sizes(actions)
+    sizes_of(learner, actions)
     return bandit.lewa_ix(learner, actions, rounds, setting, "Late LEWA-IX", late_steps(learner, rounds, NO_DELAY))
 
 
@@ -125,7 +126,7 @@ class LateHorizon(Late, Actions, LossRule, Learner):
         check_reserves(self.reserves, self.floor)
 
     def start(self, actions: int) -> LateLossState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         charged, account = np.zeros(2 * m + 2 if self.reserves.size else m + 2), np.zeros((3, m))
         return first_state(LateLossState, K, m, log_total=np.array([log(K)]), charged=charged, account=account)
 
@@ -390,7 +391,7 @@ class LateAnytimeLossLewa(Weighted, Adaptive, Actions, LossRule, Learner):
         return {"cap_action": NO_ACTION, "cap_slack": 0.0, **current}
 
     def start(self, actions: int) -> LateAnytimeLossLewaState:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return first_state(LateAnytimeLossLewaState, K, m, totals=np.zeros(4), charged=np.zeros(m + 1))
 
     def play(self, s: LateAnytimeLossLewaState, p: Vector) -> None:

@@ -5,7 +5,6 @@ from math import log, sqrt
 from typing import NamedTuple
 
 from lewa.kernels import Weights
-from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Clock, Losses, Multiplier
 from lewa.learners.base import USUAL, Learner, Parameters, PrimalDual, Problem, Step, Theorems, Vector, trial
 from lewa.learners.paper.lewa import LewaState, with_entropy
@@ -37,7 +36,7 @@ def anytime_steps(q: Problem) -> Parameters:
 
 @dataclass(frozen=True)
 class LossLewa(Weighted, Fixed, Drawn, LossRule, PrimalDual):
-    """BanditLEWA in loss form: regret of order sqrt(T) in expectation.
+    """LossLEWA: BanditLEWA on losses; regret of order sqrt(T) in expectation.
 
     LEWA on importance-weighted estimates of the loss of the action drawn, without explicit exploration.
 
@@ -189,9 +188,7 @@ class AnytimeLossLewa(Weighted, Anytime, Drawn, LossRule, Learner):
     floor: Vector
 
     State = AnytimeLossLewaState
+    all_weights_move = True
     tunings = {"recommended": anytime_steps}
     trials = (trial(3, 200, 0.5, eta=0.1), *USUAL[1:])  # small steps keep the losses of rare draws from dwarfing all others
     theorems = Theorems(bandit.anytime_loss_lewa)
-
-    def start(self, actions: int) -> AnytimeLossLewaState:
-        return first_state(AnytimeLossLewaState, *self.sizes(actions))  # without a tree: all weights change in each round

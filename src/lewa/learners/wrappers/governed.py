@@ -11,7 +11,7 @@ from lewa.kernels.governing import book, calls_for_safety, play_one
 from lewa.kernels.packing import compiled_form
 from lewa.kernels.records import annotated_types, field_types, state_type
 from lewa.kernels.roles import Excess
-from lewa.learners.base import Bandit, Full, Learner, SpecialAction, Statements, Theorems, Vector
+from lewa.learners.base import Bandit, Full, Learner, SpecialAction, Statements, Theorems, Vector, sizes_of
 from lewa.learners.parameter_checks import check_problem, per_constraint, require
 from lewa.learners.parameters import NO_ACTION
 from lewa.learners.projections.safe_mixing import check_safe
@@ -119,7 +119,7 @@ class Governed(Wrapper):
         bound = c0 * governed.usual_rounds(T) if debt is None else per_constraint("debt", debt, c0)
         inside = make(K, T, c0, **settings)
         learner = cls(**{**inside.parameters, "safe": safe, "margin": margin, "debt": bound})
-        learner.sizes(K)  # raises ValueError if there is no such action
+        sizes_of(learner, K)  # raises ValueError if there is no such action
         return learner
 
     @classmethod
@@ -150,7 +150,7 @@ class Governed(Wrapper):
         require(bool(fits), law, debt=self.debt.tolist(), floor=self.floor.tolist())
 
     def start(self, actions: int) -> Any:
-        K, m = self.sizes(actions)
+        K, m = sizes_of(self, actions)
         return state_type(type(self))(*self.inner().start(K), np.zeros(m))
 
     def play(self, s: Any, p: Vector) -> None:
