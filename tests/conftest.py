@@ -19,6 +19,9 @@ from hypothesis import settings
 settings.register_profile("lewa", deadline=None, derandomize="LEWA_HUNT" not in os.environ)
 settings.load_profile("lewa")
 
+# Compiled tests do not depend on when the background has compiled. It is set before lewa is imported.
+os.environ.setdefault("LEWA_COMPILE", "wait")
+
 ROOT = Path(__file__).parent.parent
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lewa import Agent, at_least, at_most
-from lewa.agent import ClosedError, Decision, UnknownError, batches
+from lewa.agent import ClosedError, Decision, UnknownError
 from lewa.agent.driver import Driver
 from lewa.agent.pending import Block
 
@@ -235,57 +235,24 @@ def test_warming_changes_nothing(learner: str) -> None:
     assert agent.pull() == plain.pull()
 
 
-@pytest.mark.parametrize("learner", ["auto", "lewa"])
-def test_warming_lets_the_learner_learn_once_on_a_copy(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned: list[Driver] = []
-    monkeypatch.setattr(Driver, "learn_all", lambda driver, *_: learned.append(driver))
-    monkeypatch.setattr(Driver, "learn_action", lambda driver, *_: learned.append(driver))
-    agent = fresh(learner).warm()
-    assert len(learned) == 1
-    assert learned[0] is not agent._state.driver
-
-
-def list_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that gets the name of each step of lists when it is run."""
-    ran: list[str] = []
-
-    def watch(place: Any, name: str) -> None:
-        real = getattr(place, name)
-
-        def step(*args: Any) -> Any:
-            ran.append(name)
-            return real(*args)
-
-        monkeypatch.setattr(place, name, step)
-
-    watch(Driver, "draw_many")
-    watch(Driver, "learn_many")
-    watch(batches, "add_many")
-    return ran
-
-
-def test_warming_runs_the_steps_of_lists_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = list_steps(monkeypatch)
-    fresh("anytime-loss-lewa").warm()
-    assert ran == ["draw_many", "add_many", "learn_many"]
-    fresh("lewa").warm()  # it learns answers of all actions one by one
-    assert ran[3:] == ["draw_many"]
-
-
-def test_the_command_warm_and_a_service_that_starts_do_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_warm_and_a_service_that_starts_load_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.serve.inside import service
     from tests.serve.running import SETUP
 
     from lewa.cli.warm import warm
 
+    asked: list[str] = []
+    monkeypatch.setattr(Driver, "load", lambda driver: asked.append(type(driver.learner).__name__))
     with service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
-    ran = list_steps(monkeypatch)
+        assert asked == []  # nobody waits
+        hosted = web.app.registry.agents["router"]
+        hosted.follow(hosted.way._replace(compiled=True))
     with service(tmp_path) as web:
         assert web.call("GET", "/ready")[0] == 200
-        assert ran == ["draw_many", "add_many", "learn_many"]
+        assert asked == ["SquareCbLewa"]
     warm(["bandit-lewa"])
-    assert ran[3:] == ["draw_many", "add_many", "learn_many"]
+    assert asked[1:] == ["BanditLewa"]
 
 
 def test_changes_found_in_two_quantities_at_once_are_in_one_order() -> None:

@@ -26,10 +26,8 @@ from lewa.lab.study import Run, expand, parse
 from lewa.learners import Ewa
 
 AGENT = """
-from lewa.agent.driver import Driver
-from lewa.engine.session import dice_of
-from lewa.learners import Ewa
-Driver(Ewa.tuned(2, 10, 0.5), 2, dice_of(0)).play()
+import lewa
+lewa.Agent(["x", "y"], [lewa.at_most("cost", 0.4)], learner="ewa", horizon=10, seed=0).warm().pull()
 """
 
 COMPILATION = """
@@ -74,7 +72,7 @@ def test_the_line_names_the_learner_and_is_said_by_whoever_asked_to() -> None:
 
 def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     class Dispatcher:
-        py_func = staticmethod(statistics._add_many)
+        py_func = staticmethod(statistics.add_many.py_func)
 
     class Started:
         data = {"dispatcher": Dispatcher}

@@ -13,7 +13,6 @@ import pytest
 from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.log import take_over
 from lewa.serve.reading import plays_of, status
-from lewa.serve.rehearsal import Rehearsal, warm
 from lewa.serve.reports import Answer
 from lewa.serve.schema import AgentChange, AgentSetup, Line, LineChange, Query
 
@@ -57,14 +56,14 @@ def test_what_an_agent_says_is_a_log_line_with_its_name(capsys: pytest.CaptureFi
 @pytest.mark.usefixtures("taken_over")
 def test_copies_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     hosted = router()
-    warm(Rehearsal.of(hosted.agent, whole=True).bare(), False)
+    hosted.agent.warm()
     plays_of(hosted)()
     assert not lines(capsys)
     miss(hosted)
     status(hosted)
     assert lines(capsys)
     hosted.change(AgentChange(lines=[LineChange("cost", at_most=1.0)]), "admin")  # tried on a copy first
-    warm(Rehearsal.of(hosted.agent, whole=True).bare(), False)
+    hosted.agent.warm()
     assert not lines(capsys)
 
 

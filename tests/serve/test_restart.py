@@ -15,7 +15,7 @@ from lewa.serve.events import Events
 from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.reading import recent_reward, recent_shares
 from lewa.serve.schema import Cap
-from lewa.serve.storage import load, state_hash
+from lewa.serve.storage import begin_at, load, state_hash
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -128,7 +128,7 @@ def test_ages_follow_the_order_of_decisions(tmp_path: Path) -> None:
         fold: HostedAgent = web.app.registry.agents["router"]
         for decision, at in zip(fold.reports.open.values(), (5 * HOUR, HOUR, 9 * HOUR), strict=True):
             decision.at = at
-        fold.begin_at(7 * HOUR)
+        begin_at(fold, 7 * HOUR)
         assert [decision.since for decision in fold.reports.open.values()] == [HOUR, HOUR, 7 * HOUR]
 
 

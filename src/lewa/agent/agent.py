@@ -299,6 +299,7 @@ class Agent(ChangeMethods, AgentCore):
         there = self._there(among) if among or state.retired else None
         features = self._look(context, advice) if self._looks or context is not None or advice is not None else None
         state.changing = True  # nothing is refused from here on
+        run = None if driver.settled else driver.switch()
         if features is not None:
             driver.see(features)
         unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
@@ -307,7 +308,7 @@ class Agent(ChangeMethods, AgentCore):
         carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
         charged = state.decide(i, propensity, carried, among is not None, there)
         looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
-        rest = *looked, False, state.epochs.next
+        rest = *looked, False, state.epochs.next, run
         return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *rest))
 
     def _awake(self, among: list[int] | None) -> list[int] | None:

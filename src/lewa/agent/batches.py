@@ -1,7 +1,7 @@
 """Decisions and answers in batches, with the same records and the same state, bit for bit, as single calls."""
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from operator import is_, itemgetter
 from typing import Any, overload
 
@@ -56,6 +56,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     """Make n decisions in a row, over all actions; none of them closes another one."""
     driver, t, m = state.driver, state.rounds, state.driver.multiplier.size
     state.changing = True
+    run = None if driver.settled else driver.switch()
     actions, numbers, plays = driver.draw_many(t, n)
     ids, labels = range(t + 1, t + n + 1), state.setup.actions
     propensities = numbers[:, 0].copy()
@@ -73,6 +74,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
         context=repeat(None),
         elsewhere=repeat(False),
         tag=repeat(state.epochs.next),
+        run=chain([run], repeat(None)),
     )
     state.open.add_many(
         Block(t + 1, actions, propensities, numbers[:, 1 + m :].copy(), plays if driver.needs_play else None)
@@ -81,13 +83,6 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     state.rounds, state.asleep = state.rounds + n, ()
     state.epochs.decided(t + 1)
     return list(map(_new, repeat(Decision), zip(*made, strict=False)))
-
-
-def rehearse(state: AgentState) -> None:
-    """Make two decisions and answer them on an unused copy of the state, to compile the code for lists."""
-    if in_bulk(state):
-        values = dict.fromkeys(state.setup.fields, 0.5)
-        answer_batch(state, [(decision.id, values) for decision in draw_batch(state, 2)])
 
 
 def room(state: AgentState) -> int:
@@ -217,8 +212,9 @@ def _rows(state: AgentState, values_told: Sequence[Mapping[str, Input]]) -> Matr
 def _add(state: AgentState, values: Matrix, actions: Indices, propensities: Vector) -> Matrix:
     """Add answers to the statistics, and compare actions when it is their turn; return the units to be learned."""
     units, row, fields = np.empty_like(values), 0, range(values.shape[1])
+    add = add_many.run(state.driver.compiled)
     tables, unbounded = (state.statistics.table, state.recent.table), state.setup.learner.unbounded
     while row < len(values):
-        row = add_many(*tables, values, units, actions, propensities, row, unbounded)
+        row = add(*tables, values, units, actions, propensities, row, unbounded)
         state.compare(int(actions[row - 1]), fields)
     return units

@@ -33,7 +33,7 @@ def to_text(item: Record, with_play: bool = False) -> str:
     context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None] * 3
     number = item.id if item.tag is None else write_id("", item.id, item.tag)
     head = ["d", number, item.action, item.probability, item.multipliers, item.available, item.agent, play]
-    return _encode(_cut([*head, *context, item.elsewhere or None]))
+    return _encode(_cut([*head, *context, item.elsewhere or None, item.run]))
 
 
 def from_text(text: str) -> Record:
@@ -67,13 +67,13 @@ def _decision(
     *more: Any,
 ) -> Decision:
     among = None if available is None else tuple(available)
-    features, charged, context, elsewhere = (*more, None, None, None, None)[:4]
+    features, charged, context, elsewhere, run = (*more, None, None, None, None, None)[:5]
     packed, seen = (b"" if data is None else b64decode(data) for data in (play, features))
     tag: str | None = None
     if isinstance(number, str):
         _, number, tag = read_id(number) or (None, number, None)
     head: tuple[Any, ...] = number, action, probability, packed, tuple(multipliers), number, among, agent
-    return Decision._make((*head, seen, tuple(charged or ()), context, bool(elsewhere), tag))
+    return Decision._make((*head, seen, tuple(charged or ()), context, bool(elsewhere), tag, run))
 
 
 def _feedback(

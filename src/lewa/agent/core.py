@@ -9,7 +9,6 @@ from typing import Self
 import numpy as np
 
 from lewa.agent import files, forks, saved_state, setup
-from lewa.agent.batches import rehearse
 from lewa.agent.changes import apply_change
 from lewa.agent.context.features import recorded_context
 from lewa.agent.context.misfits import Misfits
@@ -18,13 +17,10 @@ from lewa.agent.context.regressors import NOT_SAVED, bind
 from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, Journal, newest_snapshot, read_tail
 from lewa.agent.journaling import Journaling
-from lewa.agent.pending import Pending
-from lewa.agent.recent import Recent
-from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
+from lewa.agent.records import COMPILED, Change, Decision, Label, Plain, Record, as_json, check_types, record
 from lewa.agent.rule_version import RuleCheck, explain_misfit
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
-from lewa.agent.statistics import Statistics
 from lewa.agent.status.watch import VerdictCallback, Watch, announce
 from lewa.types import Vector
 from lewa.units import as_number
@@ -59,6 +55,16 @@ class AgentCore(Journaling):
     def setup(self) -> Setup:
         """The current setup of the agent."""
         return self._state.setup
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it runs compiled code; the record of a decision says when this changes."""
+        return self._state.driver.compiled
+
+    def _use(self, compiled: bool) -> None:
+        """Run compiled code or plain Python from here on. This makes no record: the caller's journal says so."""
+        with self._lock, self._next_turn():
+            self._state.driver.use(compiled)
 
     # Records --------------------------------------------------------------------------------------------------------------
 
@@ -103,6 +109,8 @@ class AgentCore(Journaling):
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
         features = recorded_context(state.driver, self._looks, item, None if safe else i, state.learns)
         state.changing = True  # nothing is refused from here on
+        if item.run is not None:
+            state.driver.use(item.run == COMPILED)
         if features is not None:
             state.driver.see(features)
         if state.driver.features and not safe:
@@ -227,23 +235,13 @@ class AgentCore(Journaling):
         return agent
 
     def warm(self) -> Self:
-        """Compile the code for decisions and answers, or read it from the disk, so that no request waits for it.
+        """Compile the code for decisions and answers, or read it from the disk, before the first decision.
 
-        The agent does not change. The compiled code stays on the disk for other processes with the same learner, for
-        instance when an image is built.
+        The agent does not change; its next decision runs the compiled code. Without `warm` it compiles in the background and
+        decides by plain Python until then. The compiled code stays on the disk for other processes with the same learner,
+        for instance when an image is built.
         """
-        twin = self._restore(self._plain(self._copy()))
-        state = twin._state
-        driver, fields = state.driver, len(state.setup.fields)
-        driver.draw(state.rounds)
-        driver.charge(0)
-        state.statistics, state.recent = Statistics.empty(state.setup.scales, driver.actions), Recent(fields)
-        play = np.full(driver.actions, 1 / driver.actions) if driver.needs_play else None
-        pending = Pending(0, 1 / driver.actions, play, None, driver.charged, driver.seen_features)
-        state.open.add(0, pending)
-        state.delays.draw(0)
-        state.answer(0, dict.fromkeys(state.setup.fields, [0.5] * driver.actions if state.sees_all else 0.5))
-        rehearse(state)
+        self._state.driver.load()
         return self
 
     # Saved ----------------------------------------------------------------------------------------------------------------

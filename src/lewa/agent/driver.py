@@ -6,7 +6,9 @@ import numpy as np
 
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import Pending
-from lewa.agent.records import JsonObject, Plain
+from lewa.agent.records import COMPILED, PLAIN, JsonObject, Plain
+from lewa.agent.statistics import PROGRAMS
+from lewa.engine import background
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
 from lewa.feedback import NOTHING, Bandit, FeedbackKind
@@ -21,8 +23,9 @@ LARGEST_PLAY = 1000  # actions up to which a decision of a learner that draws by
 class Driver(Session):
     """Draw the actions of an agent's decisions, and let its learner learn their answers."""
 
-    def __init__(self, learner: Learner, actions: int, dice: Words, state: object = None) -> None:
-        super().__init__(learner, actions, dice, state)
+    def __init__(self, learner: Learner, actions: int, dice: Words, state: object = None, compiled: bool = False) -> None:
+        self._left = background.AFTER  # draws before the compiled steps are asked for
+        super().__init__(learner, actions, dice, state, compiled)
         self._draws_itself = self.feedback is FeedbackKind.BANDIT
         self.needs_play = not self._draws_itself and self.learner.reads_play  # whether an open decision carries its play
         self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
@@ -34,10 +37,32 @@ class Driver(Session):
             self.steps.release(self.memory, self.unbooked)  # its step depends on what was changed
         self._play = np.empty(self.actions if self.actions <= LARGEST_PLAY else 0)
 
+    def use(self, compiled: bool) -> None:
+        """Continue with compiled steps or plain ones, as the records say."""
+        super().use(compiled)
+        kind = type(self.learner)  # unless it is settled, each draw asks `switch`
+        self.settled = background.steps_here(kind) if compiled else not background.can_compile(kind)
+
+    def switch(self) -> str | None:
+        """Take the steps that are there, before a draw; return what the record says if they are others than before."""
+        kind = type(self.learner)
+        compiled = background.steps_here(kind)
+        self._left -= 1
+        if not compiled and (self.compiled or self._left < 0):
+            background.load_later(kind, PROGRAMS[not self.feedback.is_bandit])
+        if compiled == self.compiled:
+            return None
+        self.use(compiled)
+        return COMPILED if compiled else PLAIN
+
+    def load(self) -> None:
+        """Compile its steps, or read them from the disk, now."""
+        background.load(type(self.learner), PROGRAMS[not self.feedback.is_bandit])
+
     @classmethod
-    def resume(cls, learner: Learner, actions: int, dice: Words, plain: Plain) -> Self:
+    def resume(cls, learner: Learner, actions: int, dice: Words, plain: Plain, compiled: bool) -> Self:
         """Return a driver of the learner in the state that `plain` wrote."""
-        return cls(learner, actions, dice, load(state_type(type(learner)), plain))
+        return cls(learner, actions, dice, load(state_type(type(learner)), plain), compiled)
 
     def draw(self, t: int) -> tuple[int, float, Vector]:
         """Return the action drawn by the dice of round t, its propensity, and the play.

@@ -11,6 +11,7 @@ from lewa.ids import is_tag, write_id
 from lewa.validation import short_repr
 
 VERSION = 1
+COMPILED, PLAIN = "compiled", "plain"  # code that an agent runs, which differ in the last bits
 
 Label = str | int
 Input = SupportsFloat | Sequence[SupportsFloat]  # a value as the user gives it: a number, or one per action
@@ -39,6 +40,7 @@ class Decision(NamedTuple):
     context: Any = None  # the context itself, if the agent records it
     elsewhere: bool = False  # whether somebody else made it, and this agent took it over
     tag: str | None = None  # of its epoch; None until the agent was opened or loaded from a file
+    run: str | None = None  # COMPILED or PLAIN: the code that the agent runs from here on; None: the code as before
 
     @property
     def key(self) -> str:
@@ -111,7 +113,8 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "failed", "features", "charged", "context", "elsewhere", "tag"}  # left out where they say nothing
+# Left out where they say nothing:
+OPTIONAL = {"agent", "failed", "features", "charged", "context", "elsewhere", "tag", "run"}
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -165,6 +168,7 @@ def check_types(decision: Decision) -> None:
         right = right and type(data) is bytes and len(data) % 8 == 0
     right = right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple)
     right = right and type(decision.elsewhere) is bool and is_tag(decision.tag)
+    right = right and decision.run in (None, COMPILED, PLAIN)
     if not right:
         fields = {name: short_repr(value) for name, value in decision._asdict().items()}
         raise ValueError(f"a decision must have the fields that an agent gave it, got {short_repr(fields)}")

@@ -21,9 +21,10 @@ from lewa.agent.state import AgentState
 from lewa.agent.state_parts import COUNTS
 from lewa.agent.statistics import Statistics
 from lewa.agent.status.guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
+from lewa.engine.background import can_compile
 from lewa.engine.check_feedback import check_features
 from lewa.kernels.roles import AVAILABLE, arrays
-from lewa.validation import as_count, short_repr
+from lewa.validation import as_count, as_flag, short_repr
 
 MANY = 1000  # open decisions above which they are saved in columns
 
@@ -34,6 +35,7 @@ def to_plain(state: AgentState) -> JsonObject:
         "round": state.rounds,
         "dice": f"{int(state.driver.dice[0]):016x}",
         "learner": state.driver.plain(),
+        "compiled": state.driver.compiled,
         "book": state.statistics.plain(),
         "counts": dict(state.counts),
         "charges": [state.charge_count.tolist(), state.charge_total.tolist()],
@@ -59,7 +61,8 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     """Return the state that `to_plain` wrote."""
     K, fields = len(setup.actions), len(setup.fields)
     dice = np.array([int(plain["dice"], 16)], dtype=np.uint64)
-    state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
+    compiled = plain.get("compiled", can_compile(type(setup.learner)))  # earlier versions compiled what they could
+    state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"], as_flag("compiled", compiled)))
     for role, values, _ in arrays(state.driver.state):
         if np.isnan(values).any() or (role is AVAILABLE and not values.any()):
             raise ValueError(f"{role.name} of a learner must be numbers, and an action available, got {short_repr(values)}")

@@ -359,15 +359,17 @@ class AgentState(StateParts):
             self._values[self._fields[name]] = value
         action, propensity, multiplier = pending.action, pending.propensity, self.driver.multiplier
         table, recent = self.statistics.table, self.recent.table
-        if add_action(table, recent, self._desk, multiplier, action, propensity, self._unbounded, whole):
+        add = add_action.run(self.driver.compiled)
+        if add(table, recent, self._desk, multiplier, action, propensity, self._unbounded, whole):
             self.compare(action, sorted(self._fields[name] for name in numbers))
         return self._units
 
     def _add_all(self, pending: Pending, play: Vector, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
         units, table, recent = self._units_so_far(pending), self.statistics.table, self.recent.table
+        add = add_all.run(self.driver.compiled)
         for name, values in numbers.items():
             f = self._fields[name]
-            if add_all(table[f], recent[f], np.asarray(values), play, units[f], self._unbounded and f > 0):
+            if add(table[f], recent[f], np.asarray(values), play, units[f], self._unbounded and f > 0):
                 for action in range(len(self.setup.actions)):
                     self.compare(action, [f])
         if whole:

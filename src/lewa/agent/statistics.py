@@ -1,6 +1,7 @@
 """Running statistics of the reported values: one row for the reward and one for each constraint."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import log, pi, sqrt
 
 import numpy as np
@@ -57,6 +58,7 @@ STEP = 50  # answers of an action, or of all together, after which they are comp
 BLOCK, POOL = 400, 400  # answers of an action, and of all together, that are compared
 FEW = 50  # answers of an action below which it is left out of the comparison of all actions together
 FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
+TABLES = "f8[:, ::1], f8[:, ::1]"  # the types of the tables of statistics and of the last values
 LARGEST_UNIT = 1e6  # of a value that is learned as it is: its square stays a number that others can be added to
 
 
@@ -182,7 +184,8 @@ class Statistics:
         return statistics
 
 
-def _add_action(
+@partial(program, alone=False, types=f"({TABLES}, f8[:, ::1], f8[::1], i8, f8, b1, b1)")
+def add_action(
     table: Matrix,
     recent: Matrix,
     desk: Matrix,
@@ -210,7 +213,8 @@ def _add_action(
     return due
 
 
-def _add_many(
+@partial(program, alone=False, types=f"({TABLES}, f8[:, ::1], f8[:, ::1], i8[::1], f8[::1], i8, b1)")
+def add_many(
     table: Matrix,
     recent: Matrix,
     values: Matrix,
@@ -271,7 +275,8 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
     return unit if raw else x
 
 
-def _add_all(row: Vector, recent: Vector, values: Vector, play: Vector, units: Vector, raw: bool) -> bool:
+@partial(program, alone=False, types="(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], b1)")
+def add_all(row: Vector, recent: Vector, values: Vector, play: Vector, units: Vector, raw: bool) -> bool:
     """Add one value per action, see `_add_values`."""
     return _add_values(row, recent, values, play, units, raw)
 
@@ -370,6 +375,4 @@ def add_recent(recent: Vector, d: float) -> None:
     recent[WINDOW + 1] = (1 - weight) * recent[WINDOW + 1] + weight * d
 
 
-add_action = program(_add_action, alone=False)
-add_many = program(_add_many, alone=False)
-add_all = program(_add_all, alone=False)
+PROGRAMS = {True: (add_all,), False: (add_action, add_many)}  # by whether an answer has a value for every action

@@ -7,6 +7,7 @@ never found. The name also holds the learner and the step. Numba writes its file
 compile two learners, or two versions of one, could otherwise overwrite each other's files.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from types import FunctionType
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from lewa.engine.loops import LOOPS, Loop
 from lewa.engine.not_compiled import explained
 from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.engine.steps import (
+    TYPES,
     ChargeStep,
     ChooseStep,
     DrawMany,
@@ -36,13 +38,13 @@ from lewa.engine.steps import (
 )
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import compiled_form, state_type
-from lewa.kernels.jit import DISABLED, compile_program
+from lewa.kernels.jit import DISABLED, compile_program, load_program
 from lewa.kernels.roles import CHARGED, field_with
 from lewa.learners.base import Learner
 
 
 class CompiledLearner(NamedTuple):
-    """The compiled functions of one class of learner; each is compiled when it is first called."""
+    """The compiled functions of one class of learner; each is compiled when it is first called, or by `load_steps`."""
 
     run: Loop  # rounds in a row
     play: PlayStep
@@ -63,6 +65,19 @@ def compile_learner(learner: type[Learner]) -> CompiledLearner:
 def plain_learner(learner: type[Learner]) -> CompiledLearner:
     """Return the same loop and steps as plain Python, which needs no compiler."""
     return _plain(learner.compiled_as or learner)  # type: ignore[arg-type]  # as above
+
+
+def load_steps(learner: type[Learner]) -> Iterator[None]:
+    """Compile the single steps that an agent with this class of learner takes, or read them from the disk, one by one."""
+    steps, feedback = compile_learner(learner), feedback_kind(learner)
+    names = ["play", "choose", "draw_many"]
+    names += ["learn_full"] if feedback is FeedbackKind.FULL else ["learn_bandit", "learn_many"]
+    if field_with(state_type(compiled_form(learner)), CHARGED) is not None:
+        names += ["charge", "release"] if learner.quotes_prices else ["charge"]
+    for name in names:
+        types = "choose_itself" if name == "choose" and feedback is FeedbackKind.BANDIT else name
+        load_program(getattr(steps, name), TYPES[types])
+        yield
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.engine.compile import compile_learner
+from lewa.engine.compile import compile_learner, plain_learner
 from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake, weight_shares
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
@@ -34,22 +34,25 @@ class Choice(NamedTuple):
 
 
 class Session:
-    """A running learner: its parameters and its state in one buffer, its compiled steps, and its random numbers.
+    """A running learner: its parameters and its state in one buffer, its steps, and its random numbers.
 
     `state` and `multiplier` are views of the buffer: they change as the learner learns. `multiplier` is all zeros for a
     learner that has none. What changes is the buffer and nothing else, so that `copy` is exact.
     """
 
-    def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: object = None) -> None:
-        """Start at the first round, or from a copy of a state."""
-        self.dice = dice
+    def __init__(
+        self, learner: Learner, actions: int, dice: Words = NO_DICE, state: object = None, compiled: bool = True
+    ) -> None:
+        """Start at the first round, or from a copy of a state; with compiled steps or plain ones."""
+        self.dice, self.compiled = dice, compiled
         self._begin(check_learner(learner), as_count("actions", actions), state)
 
     def _begin(self, learner: Learner, actions: int, state: object) -> None:
         self.learner, self.actions = learner, actions
         kind = type(self.learner)
         self.memory: Vector = _buffer(learner, actions, state)
-        self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
+        self.feedback = feedback_kind(kind)
+        self.use(self.compiled)
         self.state: State = unpack(kind, self.memory)[1]
         key: Vector | None = array_with(self.state, KEY)
         if key is not None and self.dice is not NO_DICE:
@@ -66,9 +69,14 @@ class Session:
         """Continue with a learner of the same class with other parameters, from a state that may have other actions."""
         self._begin(learner, self.actions if actions is None else actions, state)
 
+    def use(self, compiled: bool) -> None:
+        """Continue with compiled steps or plain ones; they differ in the last bits."""
+        self.compiled = compiled
+        self.steps = (compile_learner if compiled else plain_learner)(type(self.learner))
+
     def copy(self) -> Self:
         """Return an independent copy of the session."""
-        return type(self)(self.learner, self.actions, self.dice, self.state)
+        return type(self)(self.learner, self.actions, self.dice, self.state, self.compiled)
 
     @property
     def features(self) -> int:

@@ -23,6 +23,19 @@ LearnBandit: TypeAlias = Callable[
 DrawMany: TypeAlias = Callable[[Vector, Words, int, Vector, Vector, Indices, Matrix, Matrix], None]  # actions in a row
 LearnMany: TypeAlias = Callable[[Vector, Vector, Indices, Vector, Matrix, Matrix, Matrix, Matrix], None]  # answers in a row
 
+# The types of the arguments of each step, as Numba writes them; `choose_itself` is that of a learner that draws by itself.
+TYPES = {
+    "play": "(f8[::1], f8[::1])",
+    "choose": "(f8[::1], u8[::1], i8, f8[::1])",
+    "choose_itself": "(f8[::1], u8[::1], i8)",
+    "charge": "(f8[::1], i8)",
+    "release": "(f8[::1], f8[::1])",
+    "learn_full": "(f8[::1], f8[::1], f8[:, ::1], f8[::1], f8[::1], f8[::1])",
+    "learn_bandit": "(f8[::1], i8, f8, f8, f8[::1], f8[::1], f8[::1])",
+    "draw_many": "(f8[::1], u8[::1], i8, f8[::1], f8[::1], i8[::1], f8[:, ::1], f8[:, ::1])",
+    "learn_many": "(f8[::1], f8[::1], i8[::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[:, ::1])",
+}
+
 
 @rule
 def copy(values: Vector, to: Vector) -> None:

@@ -5,48 +5,64 @@ program is compiled or read from the disk: until then everything runs as plain P
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, cached_property, update_wrapper
+from functools import cached_property, update_wrapper
+from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
 
-DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")  # nothing is ever compiled
+WAYS = ("background", "wait", "never")  # in which an agent and a short play get compiled code
+
+
+def _way_of(environment: Mapping[str, str]) -> str:
+    """Return the way that LEWA_COMPILE asks for; "never" where Numba's own switch is off."""
+    if environment.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return "never"
+    way = environment.get("LEWA_COMPILE") or "background"
+    if way not in WAYS:
+        raise ValueError(f"LEWA_COMPILE must be one of {', '.join(WAYS)}, got {way!r}")
+    return way
+
+
+WAY = _way_of(os.environ)
+DISABLED = WAY == "never"  # nothing is ever compiled
 # Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
 SUMS = {"reassoc", "contract", "nsz"}
 # A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
-OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-INLINE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}  # of a rule
-EXACT: Any = {**INLINE, "fastmath": {"contract"}}
+OPTIONS: dict[str, object] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+INLINE: dict[str, object] = {**OPTIONS, "fastmath": SUMS, "forceinline": True}  # of a rule
+EXACT: dict[str, object] = {**INLINE, "fastmath": {"contract"}}
 
 _waiting: list[Callable[[], object]] = []  # what the compiler has to learn before it compiles
+_numba: list[Any] = []  # the compiler, once it is imported
+_learning = RLock()  # a thread may import the compiler while another one imports rules
 
 
 def before_compiling(teach: F) -> F:
     """Call a function before anything is compiled: now, if the compiler is there, or when it is first needed."""
-    if _compiler_is_here():
-        teach()
-    else:
-        _waiting.append(teach)
+    with _learning:
+        if _numba:
+            teach()
+        else:
+            _waiting.append(teach)
     return teach
 
 
-def _compiler_is_here() -> bool:
-    return bool(compiler.cache_info().currsize)
-
-
-@cache
 def compiler() -> Any:
     """Import Numba, and let it learn of all rules."""
-    import numba
-    import numba.extending
+    if not _numba:
+        with _learning:
+            import numba
+            import numba.extending
 
-    while _waiting:
-        _waiting.pop(0)()
-    return numba
+            while _waiting:
+                _waiting.pop(0)()
+            _numba[:] = [numba]
+    return _numba[0]
 
 
 def compiled_as(function: Callable[..., object], write: Callable[..., object], **options: Any) -> None:
@@ -61,7 +77,7 @@ def compiled_as(function: Callable[..., object], write: Callable[..., object], *
         before_compiling(teach)
 
 
-def _register(function: F, options: Any, called: Callable[..., object] | None = None) -> F:
+def _register(function: F, options: dict[str, object], called: Callable[..., object] | None = None) -> F:
     """Let compiled code that calls a function, or the one that is `called` in its place, run its compiled form."""
     compiled_as(called or function, lambda *arguments, **named: function, jit_options=options)
     return function
@@ -82,7 +98,7 @@ def routine(function: F) -> F:
     return _register(function, {**INLINE, "forceinline": False})  # unless it is said, it is inherited
 
 
-def or_plain(plain: F, options: Any = INLINE) -> Callable[[F], F]:
+def or_plain(plain: F, options: dict[str, object] = INLINE) -> Callable[[F], F]:
     """Let Python call a function in place of a rule that it runs more slowly, with the same result to the last bit."""
 
     def choose(function: F) -> F:
@@ -97,8 +113,9 @@ def or_plain(plain: F, options: Any = INLINE) -> Callable[[F], F]:
 class Program(Generic[P, R]):
     """A function that Python calls: compiled, or as it is written."""
 
-    def __init__(self, function: Callable[P, R], keep: bool = True, alone: bool = True) -> None:
-        self.py_func, self._options = function, (keep, alone)
+    def __init__(self, function: Callable[P, R], keep: bool = True, alone: bool = True, types: str = "") -> None:
+        self.py_func, self._options, self.types = function, (keep, alone), types
+        self.name: str = getattr(function, "__qualname__", "")
         update_wrapper(self, function)
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
@@ -110,10 +127,25 @@ class Program(Generic[P, R]):
         """The compiled function."""
         return compile_program(self.py_func, *self._options)
 
+    def __reduce__(self) -> str:
+        """Pickle it by its name."""
+        return self.name
 
-def program(function: Callable[P, R], keep: bool = True, alone: bool = True) -> Program[P, R]:
-    """Compile a function that Python calls, when it is first called; see `compile_program`."""
-    return Program(function, keep, alone)
+    def load(self) -> None:
+        """Compile it, or read it from the disk, before it is called."""
+        load_program(self.compiled, self.types)
+
+    def run(self, compiled: bool) -> Callable[P, R]:
+        """Return the compiled function, or the one that is written."""
+        return self.compiled if compiled else self.py_func
+
+
+def program(function: Callable[P, R], keep: bool = True, alone: bool = True, types: str = "") -> Program[P, R]:
+    """Compile a function that Python calls, when it is first called; see `compile_program`.
+
+    `types` are those of the arguments, if it is to be compiled before a call, as Numba writes them.
+    """
+    return Program(function, keep, alone, types)
 
 
 def compile_program(function: F, keep: bool = True, alone: bool = True) -> F:
@@ -124,7 +156,7 @@ def compile_program(function: F, keep: bool = True, alone: bool = True) -> F:
     """
     if DISABLED:
         return function
-    options: Any = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
+    options = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
     numba = compiler()
     if keep:
         with suppress(RuntimeError):  # no directory can be written to: compile in every process
@@ -133,6 +165,12 @@ def compile_program(function: F, keep: bool = True, alone: bool = True) -> F:
             return cached
     made: F = numba.njit(function, **options)
     return made
+
+
+def load_program(compiled: Callable[..., object], types: str) -> None:
+    """Compile a function for these types of arguments, or read it from the disk, before it is called."""
+    made: Any = compiled
+    made.compile(types)
 
 
 def _ease(cached: Any) -> None:

@@ -8,9 +8,10 @@ import msgspec
 
 from lewa.journal.rows import KINDS, AgentRow, Audit, Chain, KeyRow, Row, Snapshot, stored_key, with_checksums
 from lewa.journal.store import DamageError, Store
+from lewa.kernels.jit import DISABLED
 from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.export import plain
-from lewa.serve.hosted_agent import COMPILED, HostedAgent
+from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.storage import restore, state_hash
 
 
@@ -96,11 +97,12 @@ def _same_state(hosted: HostedAgent, snapshot: Snapshot) -> bool:
 
 def _other_way(ways: set[bool | None]) -> str | None:
     """Return why the state may differ from the served one in its last bits; None if both were computed in the same way."""
-    if not ways - {COMPILED, None}:
+    if not (DISABLED and True in ways):
         return None
-    names = {True: "compiled code", False: "plain Python (NUMBA_DISABLE_JIT)"}
-    wrote, here = " and ".join(names[way] for way in names if way in ways), names[COMPILED]
-    return f"the records were computed by {wrote}, this process runs {here}, and these differ in the last bits"
+    return (
+        "compiled code computed some of the records, this process runs plain Python (NUMBA_DISABLE_JIT or LEWA_COMPILE), "
+        "and these differ in the last bits"
+    )
 
 
 def export_lines(store: Store, number: int) -> Iterator[str]:

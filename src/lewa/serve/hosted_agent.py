@@ -48,7 +48,6 @@ from lewa.serve.terms import add_terms, terms_at, terms_of
 from lewa.serve.watchdog import Watched, check_watchdog, watch
 
 T = TypeVar("T")
-COMPILED = not DISABLED  # compiled code and plain Python differ in the last bits
 SHOWN = 20  # actions up to which a decision is answered with all propensities
 WINDOW = 500  # decisions, and rewards, that the page and the metrics look back at
 EMPTY = Query()
@@ -113,7 +112,7 @@ class HostedAgent:
     @property
     def way_here(self) -> Way:
         """Return how this process computes."""
-        return Way(COMPILED, self.agent.setup.sources[-1] if self.agent.setup.sources else None, RULES)
+        return Way(self.agent.compiled, self.agent.setup.sources[-1] if self.agent.setup.sources else None, RULES)
 
     # Set-up --------------------------------------------------------------------------------------------------------------
 
@@ -140,27 +139,24 @@ class HostedAgent:
             raise ValueError(f"a journal must begin with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
         hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
-        hosted.way, hosted.at = Way.of(plain), row.at
+        hosted.at = row.at
+        hosted.follow(Way.of(plain))
         return hosted
-
-    def begin_at(self, now: int) -> None:
-        """Count the age of open decisions by the clock of this process, and give new decisions ids with a new tag.
-
-        A clock that was wrong may have put records into the future: a decision that is there was made by now, and not
-        after the one that follows it.
-        """
-        self.agent.begin_epoch()
-        self.history.end_at(now)
-        self.at = min(self.at, now)
-        for decision in reversed(self.reports.open.values()):
-            now = decision.since = min(decision.at, now)
 
     def run_here(self) -> list[Entry]:
         """Return a record of how this process computes, if the journal does not have it yet."""
+        if DISABLED:
+            self.agent._use(False)
         if self.way == self.way_here:
             return []
         self.way = self.way_here
         return [Entry("run", None, encode(self.way.plain()).decode())]
+
+    def follow(self, way: Way) -> None:
+        """Compute as a record says; early ones do not say whether by compiled code, which differs in the last bits."""
+        self.way = way
+        if way.compiled is not None:
+            self.agent._use(way.compiled)
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""
@@ -233,7 +229,7 @@ class HostedAgent:
             self._change(json.loads(row.body))
             self.history.mark(row.body, row.at)
         elif row.kind == "run":
-            self.way = Way.of(json.loads(row.body))
+            self.follow(Way.of(json.loads(row.body)))
         else:
             raise ValueError(f"a journal of lewa has no record of the kind {row.kind!r}")
 
@@ -385,6 +381,8 @@ class HostedAgent:
             t=drawn.tag,
             context=query.context if self.setup.keep_context else None,
         )
+        if drawn.run is not None:
+            outcome.entries += self.run_here()
         self._opened(drawn.id, body)
         self.by[body.a, by] += 1
         outcome.entries.append(Entry("decision", drawn.id, encode(body).decode()))

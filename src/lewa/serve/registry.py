@@ -15,15 +15,15 @@ from typing import TypeVar
 from lewa.journal.rows import AgentRow, Audit, Entry, KeyRow
 from lewa.journal.store import DamageError, Store, StoreError, UnwrittenError
 from lewa.journal.writer import Writer
+from lewa.kernels.jit import WAY
 from lewa.serve.auth import REFRESH, Keys
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.limits import Limits
 from lewa.serve.log import log
 from lewa.serve.metrics import Meters
-from lewa.serve.rehearsal import Rehearsal, warm
 from lewa.serve.schema import AgentChange, AgentSetup, SafetyChange
-from lewa.serve.storage import load, load_keys, snapshot_of
+from lewa.serve.storage import begin_at, load, load_keys, snapshot_of
 
 T = TypeVar("T")
 FORGET = 60.0  # seconds between two deletions of old idempotency keys
@@ -53,7 +53,7 @@ class Registry:
         self.damage: list[str] = []  # what is wrong with the store as a whole
         self.keys, self.meters = Keys(), Meters()
         self.available, self.stopping = False, False
-        self._warm: set[tuple[str, bool, bool, str]] = set()  # what was compiled, and for agents of which kind
+        self._warm: set[str] = set()  # learners that were compiled
         self._locks: dict[str, asyncio.Lock] = {}
         self.names: dict[str, int] = {}  # of all agents of the store, with their numbers
         self._tasks: set[asyncio.Task[None]] = set()
@@ -123,7 +123,7 @@ class Registry:
         self._loading[number] = epoch
         try:
             hosted = await asyncio.to_thread(load, self.store, number, None, True)
-            await asyncio.to_thread(hosted.begin_at, self.now())
+            await asyncio.to_thread(begin_at, hosted, self.now())
             hosted.epoch, hosted.snapshot_at = epoch, hosted.at
             await asyncio.to_thread(load_keys, hosted, self.store)
             await self.compile(hosted)
@@ -146,13 +146,12 @@ class Registry:
         return hosted
 
     async def compile(self, hosted: HostedAgent) -> None:
-        """Compile the code of an agent before its first request, unless an agent like it has done so."""
-        shape = (hosted.learner, len(hosted.actions) > 1, hosted.in_bulk(), repr(hosted.setup.safety))
-        if shape not in self._warm:
+        """Compile the code of an agent that runs compiled code already, or is to wait for it, before its first request."""
+        if (hosted.agent.compiled or WAY == "wait") and hosted.learner not in self._warm:
             started = time.monotonic()
-            await asyncio.to_thread(lambda: warm(Rehearsal.of(hosted.agent, whole=True).bare(), hosted.observes_all))
-            self._warm.add(shape)
-            log("compiled", learner=shape[0], seconds=round(time.monotonic() - started, 2))
+            await asyncio.to_thread(hosted.agent.warm)
+            self._warm.add(hosted.learner)
+            log("compiled", learner=hosted.learner, seconds=round(time.monotonic() - started, 2))
 
     def found_damage(self, name: str, error: Exception) -> None:
         """Note that the journal of an agent cannot be read; an agent that is in memory goes on."""

@@ -1,11 +1,10 @@
-"""Steps on a copy of an agent: to compile its code, to compute the play of its learner, to try a change."""
+"""Steps on a copy of an agent: to compute the play of its learner, to try a change."""
 
 from typing import Any, Self
 
 from lewa.agent import Agent
 from lewa.agent.breaker import Breakers
 from lewa.agent.status.report import Status, report
-from lewa.serve.schema import Number
 
 
 class Rehearsal(Agent):
@@ -43,26 +42,3 @@ def nothing(agent: Agent) -> dict[str, Any]:
         K = len(agent.setup.actions)
         return {"advice": dict.fromkeys(agent.setup.policies, [1 / K] * K)}
     return {} if agent.setup.context is None else {"context": {}}
-
-
-def warm(copy: Agent, observes_all: bool) -> None:
-    """Run every step once, also those of lists."""
-    actions = [label for i, label in enumerate(copy.setup.actions) if i not in copy.exposure.retired]
-    value: Number = [0.5] * len(copy.setup.actions) if observes_all else 0.5
-    low, high = copy.setup.reward_range
-    for part in (False, True):
-        decision = copy.pull(actions[:1] if part and len(actions) > 1 else None, **nothing(copy))
-        values = {line.name: _within(value, line.low, line.high) for line in copy.setup.constraints}
-        if part:
-            copy.update(decision, reward=_within(value, low, high))
-            copy.update(decision, **values)
-        else:
-            copy.update(decision, reward=_within(value, low, high), **values)
-    copy.close(copy.pull(**nothing(copy)))
-    copy.status()
-    copy.warm()
-
-
-def _within(value: Number, low: float, high: float) -> Any:
-    """Return a share of a range as a value in it."""
-    return [low + x * (high - low) for x in value] if isinstance(value, list) else low + value * (high - low)

@@ -82,7 +82,8 @@ def restore(snapshot: Snapshot) -> HostedAgent:
         raise ValueError(f"a snapshot must have format {FORMAT}, got {plain.get('format')!r}")
     hosted = HostedAgent(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
     hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
-    hosted.way, hosted.at, hosted.reports.late = Way.of(plain), snapshot.at, plain["late"]
+    hosted.at, hosted.reports.late = snapshot.at, plain["late"]
+    hosted.follow(Way.of(plain))
     hosted.caps.restore(plain["spendings"])
     hosted.reports.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
     hosted.terms = [terms_of(hosted.agent, 1, hosted.version, hosted.close_after)]  # if the snapshot has none
@@ -129,6 +130,19 @@ def load(store: Store, number: int, until: int | None = None, drawn: bool = Fals
         raise ValueError(f"agent {number} has no journal")
     hosted.number, hosted.chain, hosted.snapshot_seq, hosted.snapshot_at = number, chain, start, hosted.at
     return hosted
+
+
+def begin_at(hosted: HostedAgent, now: int) -> None:
+    """Count the age of open decisions by the clock of this process, and give new decisions ids with a new tag.
+
+    A clock that was wrong may have put records into the future: a decision that is there was made by now, and not
+    after the one that follows it.
+    """
+    hosted.agent.begin_epoch()
+    hosted.history.end_at(now)
+    hosted.at = min(hosted.at, now)
+    for decision in reversed(hosted.reports.open.values()):
+        now = decision.since = min(decision.at, now)
 
 
 def load_keys(hosted: HostedAgent, store: Store) -> None:
