@@ -128,19 +128,9 @@ def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
         return Hindsight(play / play.sum(), float(-solution.fun), price, True, c0.copy())
     if solution.status != 2:
         raise RuntimeError(f"the linear program was not solved: {solution.message}")
-    ones = np.ones((c0.size, 1))
-    least = linprog(
-        np.append(np.zeros(K), 1.0),
-        A_ub=np.hstack([-c, -ones]),
-        b_ub=-c0,
-        A_eq=np.append(np.ones(K), 0.0).reshape(1, -1),
-        b_eq=[1.0],
-        bounds=[(0, 1)] * K + [(0, None)],
-        method="highs",
-    )
-    eased = c0 - least.fun - TIGHT
-    best = linprog(-r, A_ub=-c, b_ub=-eased, bounds=(0, 1), **simplex)
-    play = np.clip(best.x if best.status == 0 else least.x[:K], 0, None)
+    nearest, excess = _deepest(c, c0)
+    best = linprog(-r, A_ub=-c, b_ub=-(c0 + excess - TIGHT), bounds=(0, 1), **simplex)
+    play = np.clip(best.x, 0, None) if best.status == 0 else nearest
     play = play / play.sum()
     return Hindsight(play, float(play @ r), np.zeros(c0.size), False, np.minimum(c0, c @ play))
 
@@ -153,7 +143,7 @@ def certain_play(play: Vector, constraints: Matrix, floor: Vector) -> Vector | N
     """
     if meets_exactly(play, constraints, floor):
         return play
-    inner = _deepest(constraints, floor)
+    inner, _ = _deepest(constraints, floor)
     slack, missed = float((constraints @ inner - floor).min()), float((floor - constraints @ play).max())
     missed = max(missed, 0.0) + ROUNDING
     if slack <= 2 * missed:
@@ -175,8 +165,8 @@ def meets_exactly(play: Vector, constraints: Matrix, floor: Vector) -> bool:
     )
 
 
-def _deepest(c: Matrix, c0: Vector) -> Vector:
-    """Return the play whose smallest excess over the floors is largest."""
+def _deepest(c: Matrix, c0: Vector) -> tuple[Vector, float]:
+    """Return the play whose smallest excess over the floors is largest, and that excess, which may be negative."""
     from scipy.optimize import linprog  # imported here: it takes longer than everything else together
 
     K = c.shape[1]
@@ -190,8 +180,7 @@ def _deepest(c: Matrix, c0: Vector) -> Vector:
         method="highs",
     )
     play = np.clip(best.x[:K], 0, None)
-    inner: Vector = play / play.sum()
-    return inner
+    return play / play.sum(), float(-best.fun)
 
 
 def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
@@ -213,18 +202,7 @@ def slater_gap(constraints: Matrix, floor: Vector) -> float:
 
     The solution is in closed form for one constraint, and by linear programming for more.
     """
-    m, K = constraints.shape
-    if m == 1:
+    if len(constraints) == 1:
         return float(constraints.max() - floor[0])
-    from scipy.optimize import linprog  # imported here: it takes longer than everything else together
-
-    solution = linprog(
-        np.append(np.zeros(K), -1.0),
-        A_ub=np.hstack([-constraints, np.ones((m, 1))]),
-        b_ub=-floor,
-        A_eq=np.append(np.ones(K), 0.0).reshape(1, -1),
-        b_eq=[1.0],
-        bounds=[(0, 1)] * K + [(None, None)],
-        method="highs",
-    )
-    return min(float(-solution.fun), float((constraints.max(axis=1) - floor).min()))  # solved to about 1e-9
+    # The program is solved to about 1e-9.
+    return min(_deepest(constraints, floor)[1], float((constraints.max(axis=1) - floor).min()))

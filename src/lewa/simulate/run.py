@@ -19,7 +19,7 @@ from lewa.learners.base import Learner
 from lewa.measures.best_play import nearest_floors
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_players, as_seeds
-from lewa.simulate.seed_run import SeedResult, run_seed
+from lewa.simulate.seed_run import Playing, SeedResult
 from lewa.types import Indices, Matrix, Vector
 from lewa.validation import as_count, short_repr
 
@@ -91,13 +91,13 @@ def play(
         raise TypeError(f"progress must be callable with a number of rounds, got {short_repr(progress)}")
     _check_features(learner.start(game.actions), game)  # refuse what breaks a law before anything is compiled
     compile_learner(type(learner))  # once, before the threads ask for it
-    marks = log_spaced(rounds, game.actions * (2 + game.constraints))
     stop = Event()
+    playing = Playing(learner, game, _marks(game, rounds), every_round, progress, stop)
 
     def one_seed(seed: int) -> SeedResult | None:
         # NumPy's defaults, also in the calling thread; but random streams wrap around, when they run as plain Python.
         with np.errstate(divide="warn", over="ignore", under="ignore", invalid="warn"):
-            return run_seed(learner, game, seed, marks, every_round, stop, progress)
+            return playing.run(seed)
 
     results: dict[int, SeedResult] = {}
     try:
@@ -106,8 +106,8 @@ def play(
         if len(results) < len(names):
             _play_in_threads(one_seed, names[len(results) :], threads, stop, results)
     except KeyboardInterrupt:
-        raise Interrupted(_gather(learner, game, marks, results) if results else None) from None
-    return _gather(learner, game, marks, results)
+        raise Interrupted(_gather(playing, results) if results else None) from None
+    return _gather(playing, results)
 
 
 def _play_in_turn(one_seed: OneSeed, names: tuple[int, ...], results: dict[int, SeedResult]) -> None:
@@ -167,20 +167,23 @@ def play_elsewhere(
     learner, game, rounds = as_players(learner, game, None, None)
     names = as_seeds(seeds)
     _check_features(learner.start(game.actions), game)
-    marks = log_spaced(rounds, game.actions * (2 + game.constraints))
-    results: dict[int, SeedResult] = {}
-    for seed, result in zip(names, executor.map(partial(_seed_elsewhere, learner, game, marks), names), strict=True):
+    playing, results = Playing(learner, game, _marks(game, rounds)), dict[int, SeedResult]()
+    for seed, result in zip(names, executor.map(partial(_run, playing), names), strict=True):
         results[seed] = result
         if progress is not None:
             progress(rounds)
-    return _gather(learner, game, marks, results)
+    return _gather(playing, results)
 
 
-def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> SeedResult:
+def _run(playing: Playing, seed: int) -> SeedResult:
     with np.errstate(over="ignore"):
-        result = run_seed(learner, game, seed, marks, False, Event(), None)
+        result = playing.run(seed)
     assert result is not None  # nobody stops it
     return result
+
+
+def _marks(game: Game, rounds: int) -> Indices:
+    return log_spaced(rounds, game.actions * (2 + game.constraints))
 
 
 def _check_features(state: object, game: Game) -> None:
@@ -206,9 +209,9 @@ def _finished(names: tuple[int, ...], futures: list[Future[SeedResult | None]]) 
     return {seed: result for seed, result in results.items() if result is not None}
 
 
-def _gather(learner: Learner, game: Game, marks: Indices, results: dict[int, SeedResult]) -> Trace:
+def _gather(playing: Playing, results: dict[int, SeedResult]) -> Trace:
     """Return the results of all seeds side by side."""
-    first = next(iter(results.values()))
+    learner, game, marks, first = *playing[:3], next(iter(results.values()))
     mean_constraints = game.mean_constraints
     if mean_constraints is None and first.constraint_sums is not None:
         mean_constraints = first.constraint_sums[-1] / marks[-1]

@@ -40,22 +40,49 @@ class SeedResult(NamedTuple):
     state: State  # the final state
 
 
+class Playing(NamedTuple):
+    """A learner that plays a game, and what is recorded; each seed is one run."""
+
+    learner: Learner  # the learner
+    game: Game  # the game
+    marks: Indices  # the rounds at which sums are recorded
+    every_round: bool = False  # whether to record every round too
+    progress: Callable[[int], None] | None = None  # called with the number of rounds played since the last call
+    stop: Event | None = None  # set to stop the runs
+
+    def run(self, seed: int) -> SeedResult | None:
+        """Play one seed; return None if it was stopped."""
+        learner, game, (key, dice) = self.learner, self.game, np.split(keys(seed), [DICE])
+        session = Session(learner, game.actions, dice)
+        nature = nature_of(game, key, session, self.every_round)
+        loop = _loop(session, nature)
+        recorder = Recorder(session, self, laid_out=not isinstance(nature, LazyNature))
+        start, reacts = 0, isinstance(nature, ReactingNature) and not isinstance(loop, PythonLoop)
+        if isinstance(nature, ReactingNature) and reacts:
+            loop(session.memory, no_rounds(game), Window(0, 0, dice, 1), recorder.part(0, 0))
+            nature.ahead = recorder.record.play
+        for mark, end in enumerate(self.marks.tolist()):
+            while start < end:
+                if self.stop is not None and self.stop.is_set():
+                    return None
+                stop = min(start + nature.most, end)
+                rounds = nature.rounds(start, stop)
+                if rounds.key.size == 0:
+                    recorder.add(mark, rounds)
+                window = Window(start, stop - start, dice, int(reacts or stop == end))
+                loop(session.memory, rounds, window, recorder.part(start, stop))
+                if self.progress is not None:
+                    self.progress(stop - start)
+                start = stop
+            recorder.read(mark)
+        return recorder.result()
+
+
 class Recorder:
-    """Records the sums of a run at the marks.
+    """Records the sums of a run at the marks; `laid_out` says that the rounds are known for every action."""
 
-    Parameters
-    ----------
-    session, game
-        The session of the learner, and the game.
-    marks
-        The rounds at which sums are recorded.
-    every_round
-        Whether to record every round too.
-    laid_out
-        Whether the game lays out its rounds, so that their sums are known for every action.
-    """
-
-    def __init__(self, session: Session, game: Game, marks: Indices, every_round: bool, laid_out: bool) -> None:
+    def __init__(self, session: Session, playing: Playing, laid_out: bool) -> None:
+        game, marks, every_round = playing.game, playing.marks, playing.every_round
         n, K, m = len(marks), game.actions, game.constraints
         known = None if game.mean_constraints is None else plain(game.mean_constraints)
         self.session, self.every_round = session, every_round
@@ -96,58 +123,6 @@ class Recorder:
             state=self.session.state,
             **rounds,
         )
-
-
-def run_seed(
-    learner: Learner,
-    game: Game,
-    seed: int,
-    marks: Indices,
-    every_round: bool,
-    stop_now: Event,
-    progress: Callable[[int], None] | None,
-) -> SeedResult | None:
-    """Play one seed; return None if it was stopped.
-
-    Parameters
-    ----------
-    learner, game
-        The learner and the game.
-    seed
-        The seed.
-    marks
-        The rounds at which sums are recorded.
-    every_round
-        Whether to record every round.
-    stop_now
-        Set to stop the run.
-    progress
-        Called with the number of rounds that were played since the last call.
-    """
-    key, dice = np.split(keys(seed), [DICE])
-    session = Session(learner, game.actions, dice)
-    nature = nature_of(game, key, session, every_round)
-    loop = _loop(session, nature)
-    recorder = Recorder(session, game, marks, every_round, laid_out=not isinstance(nature, LazyNature))
-    start, reacts = 0, isinstance(nature, ReactingNature) and not isinstance(loop, PythonLoop)
-    if isinstance(nature, ReactingNature) and reacts:
-        loop(session.memory, no_rounds(game), Window(0, 0, dice, 1), recorder.part(0, 0))
-        nature.ahead = recorder.record.play
-    for mark, end in enumerate(marks.tolist()):
-        while start < end:
-            if stop_now.is_set():
-                return None
-            stop = min(start + nature.most, end)
-            rounds = nature.rounds(start, stop)
-            if rounds.key.size == 0:
-                recorder.add(mark, rounds)
-            window = Window(start, stop - start, dice, int(reacts or stop == end))
-            loop(session.memory, rounds, window, recorder.part(start, stop))
-            if progress is not None:
-                progress(stop - start)
-            start = stop
-        recorder.read(mark)
-    return recorder.result()
 
 
 def sum_rounds(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
