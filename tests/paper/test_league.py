@@ -10,7 +10,9 @@ def row(learner: str, regret: float | None, *violation: float, game: str = "bern
     short = [2 * x for x in violation]
     return {
         "game": game,
+        "floor": [0.6],
         "learner": learner,
+        "settings": "",
         "rounds": 10,
         "regret": regret,
         "violation": list(violation),

@@ -1,6 +1,6 @@
 """The measures of a study, in one table that the study file, the rows, the Parquet columns and the claims share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
@@ -105,3 +105,26 @@ IDENTITY = {
 # The columns of measures.parquet, whatever a study measures: what it does not is null.
 COLUMNS = IDENTITY | {name: kind for measure in MEASURES.values() for name, kind in measure.columns.items()}
 QUANTITIES = {name: column for measure in MEASURES.values() for name, column in measure.quantities.items()}
+
+
+class Cell(NamedTuple):
+    """What runs that differ only by their seed have in common."""
+
+    game: str  # with its parameters
+    floor: tuple[float, ...]
+    learner: str  # the name, with the settings that differ from the defaults
+    rounds: int
+
+
+CELL = ("game", "floor", "learner", "settings", "rounds")  # the columns that a cell is read from
+
+
+def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
+    """Return the rows, one for each seed, by cell; raise ValueError if a row does not name its run."""
+    groups: dict[Cell, list[Row]] = {}
+    for row in rows:
+        if any(row[name] is None for name in CELL):
+            raise ValueError("a row does not name its run")
+        cell = Cell(row["game"], tuple(row["floor"]), f"{row['learner']} {row['settings']}".strip(), row["rounds"])
+        groups.setdefault(cell, []).append(row)
+    return groups

@@ -13,7 +13,7 @@ import numpy as np
 from lewa import games, learners
 from lewa.feedback import feedback_kind
 from lewa.formatting import markdown_table
-from lewa.lab.measures import Row
+from lewa.lab.measures import Row, cells
 from lewa.lab.study import Study
 
 TITLE = "The league"
@@ -76,12 +76,11 @@ def league(
 def standings(rows: Iterable[Row]) -> list[Standing]:
     """Return the standings from the study's measures: means over seeds, with the best learners marked."""
     every = []
-    for (game, learner), group in groupby(rows, key=lambda row: (row["game"], row["learner"])):
-        each = list(group)
+    for (game, _, learner, rounds), each in cells(rows).items():
         regrets = [row["regret"] for row in each]
-        regret = None if None in regrets else float(np.mean(regrets)) / each[0]["rounds"]
+        regret = None if None in regrets else float(np.mean(regrets)) / rounds
         net, positive = (
-            max(np.mean([row[name] for row in each], axis=0).tolist()) / each[0]["rounds"]
+            max(np.mean([row[name] for row in each], axis=0).tolist()) / rounds
             for name in ("violation", "positive_violation")
         )
         sees = feedback_kind(learners.find(learner)).observes

@@ -1,13 +1,12 @@
 """The measures of a study by game, floor and learner: the series on which claims are judged."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from lewa.lab import measures
 from lewa.lab.measures import Row
-from lewa.lab.names import title
 from lewa.lab.study import Run, Study, expand
 from lewa.measures.verdict import ROUNDING
 from lewa.types import Vector
@@ -17,7 +16,7 @@ QUANTITIES: dict[str, tuple[str, ...]] = {name: (column,) for name, column in me
 QUANTITIES["regret or violation"] = tuple(measures.QUANTITIES[name] for name in ("regret", "violation"))
 CURVES = tuple(f"{name}_curve" for name in QUANTITIES if f"{name}_curve" in measures.MEASURES["curves"].columns)
 # What the rules read of a study's measures.
-READ = ("id", *dict.fromkeys(column for columns in QUANTITIES.values() for column in columns), *CURVES)
+READ = ("id", *measures.CELL, *dict.fromkeys(column for columns in QUANTITIES.values() for column in columns), *CURVES)
 
 
 class Series(NamedTuple):
@@ -44,20 +43,15 @@ class Series(NamedTuple):
         return [positive_part(quantity, float(values.mean()), T) for values, T in each]
 
 
-Key: TypeAlias = tuple[str, tuple[float, ...], str]  # game, floor and learner
-
-
 def series(study: Study, rows: Iterable[Row]) -> list[Series]:
     """Return the rows of the study by game, floor and learner."""
-    by_id = {row["id"]: row for row in rows}
-    groups: dict[Key, dict[int, tuple[Run, list[Row]]]] = {}
-    for run in expand(study):
-        key = title(run.game, run.parameters), run.floor, title(run.learner, run.settings)
-        groups.setdefault(key, {}).setdefault(run.rounds, (run, []))[1].append(by_id[run.id])
-    return [
-        Series(game, learner, [at[T][0] for T in sorted(at)], [at[T][1] for T in sorted(at)])
-        for (game, _, learner), at in groups.items()
-    ]
+    by_id, runs = {row["id"]: row for row in rows}, {run.id: run for run in expand(study)}
+    groups = measures.cells(by_id[name] for name in runs)  # in the order of the study
+    lines = {cell[:3]: Series(cell.game, cell.learner, [], []) for cell in groups}
+    for cell, each in sorted(groups.items(), key=lambda pair: pair[0].rounds):
+        lines[cell[:3]].runs.append(runs[each[0]["id"]])
+        lines[cell[:3]].rows.append(each)
+    return list(lines.values())
 
 
 def positive_part(quantity: str, value: float, rounds: int) -> float:

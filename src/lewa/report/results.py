@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.lab.measures import Row
+from lewa.lab.measures import Row, cells
 from lewa.lab.names import short, title
 from lewa.lab.storage import first_line, read_json, read_measures, read_versions
 from lewa.lab.study import LearnerOf
@@ -28,8 +28,8 @@ class Result(NamedTuple):
 
     game: str
     floor: tuple[float, ...]
-    rounds: int
     learner: str  # the name, with the settings that differ from the defaults
+    rounds: int
     rows: list[Row]
 
     @property
@@ -123,13 +123,11 @@ def _labelled(results: list[Result], text: str) -> list[Result]:
 
 
 def _results(file: Path) -> list[Result]:
-    groups: dict[tuple[str, tuple[float, ...], int, str], list[Row]] = {}
-    for row in read_measures(file):
-        if row["floor"] is None or any(row[name] is None for name in ("game", "rounds", "learner", "settings", "seed")):
-            raise ValueError(f"{file} is damaged: a row does not name its run")
-        learner = f"{row['learner']} {row['settings']}".strip()
-        groups.setdefault((row["game"], tuple(row["floor"]), row["rounds"], learner), []).append(row)
-    return [Result(*key, rows=rows) for key, rows in groups.items()]
+    rows = read_measures(file)
+    try:
+        return [Result(*cell, each) for cell, each in cells(rows).items()]
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
 
 
 def read_reproduction(file: Path) -> tuple[Reproduction, list[VerdictLine]]:
