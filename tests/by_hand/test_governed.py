@@ -46,6 +46,103 @@ def test_full_information_by_hand() -> None:
     assert 0 < np.mean([p == [0, 1, 0] for p in plays]) < 1
 
 
+def weights(rise: Any, n: int) -> Any:
+    """w_j ~ exp(2 sqrt(ln m/n)/G rise_j)"""
+    G = 1 + max(FLOOR) - min(FLOOR)
+    w = np.exp(2 * np.sqrt(np.log(2) / n) / G * rise)
+    return w / w.sum()
+
+
+W = 4.0  # a small one: it is passed within 60 rounds
+COSTLY = KEPT.copy()
+COSTLY[:, [0, 2]] *= 0.2
+
+
+def test_the_learned_form_with_bandit_feedback_by_hand() -> None:
+    """Practical, repay and wall, in the floats of docs/theory_governor.md; the inner learner is told of every round."""
+    learner: Any = lewa.learners.make("squarecb-lewa+governed", K, T, FLOOR).replace(debt=np.full(2, W))
+    kept = COSTLY.copy()
+    kept[20:40] = 0.0  # nothing is cheap now
+    trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), every_round=True)
+    drawn: Any = trace.actions
+    inside, limits, E = lewa.learners.make("squarecb-lewa", K, T, FLOOR), 1 - np.array(FLOOR), 0.75 * W
+    state, mode, n, debt = lewa.functional.start(inside, K), "practical", 0, np.zeros(2)
+    means, counts, rise, losses = np.repeat(limits[:, None], K, axis=1), np.zeros(K), np.zeros(2), np.zeros(K)
+    prior = np.zeros(K)
+    modes = []
+    for t, i in enumerate(drawn[0].tolist()):
+        n, eta, w = n + 1, 2.8 / np.sqrt(K * (n + 1)), weights(rise, n + 1)
+        if mode == "practical":
+            p = lewa.functional.play(inside, state)
+            state = lewa.functional.charge(inside, state, i)
+            charged = state.charged.copy()
+        elif mode == "repay":
+            p = np.eye(K)[(w @ means - 1.25 / np.sqrt(counts + 1)).argmin()]
+        else:
+            p = prior * np.exp(-eta * losses)
+            p /= p.sum()
+        np.testing.assert_allclose(trace.plays[0, t], p, rtol=0, atol=1e-12)
+        seen = lewa.feedback.Bandit(
+            i, float(p[i]), float(REWARDS[t, i]), kept[t, i].copy(), p, charged if mode == "practical" else limits
+        )
+        state, z = lewa.functional.learn(inside, state, seen), 1 - kept[t, i]
+        if mode == "wall":
+            losses[i] += w @ z / (p[i] + eta / 2)
+        counts[i] += 1 - counts[i] / 1000
+        means[:, i] += (z - means[:, i]) / (counts[i] + 1)
+        debt, rise = debt + z - limits, rise + z - limits
+        modes.append(mode)
+        after = mode
+        if after == "wall" and (debt <= E).all():
+            after = "repay"
+        if after == "repay" and (debt <= E / 2).all():
+            after = "practical"
+        if after == "practical" and (debt + FLOOR > E).any():
+            after = "repay"
+        if (debt + FLOOR > W).any():
+            after = "wall"
+        if after != mode:
+            mode, n, rise, losses = after, 0, np.zeros(2), np.zeros(K)
+            prior = 0.5 / K + 0.5 * np.eye(K)[means[debt.argmax()].argmin()]
+    assert set(modes) == {"practical", "repay", "wall"}
+    np.testing.assert_allclose(debt, trace.observed_shortfall[0, -1], rtol=0, atol=1e-9)
+    assert state.debt == pytest.approx(debt)  # it owes what it truly owes
+
+
+def test_the_learned_form_with_full_information_by_hand() -> None:
+    learner: Any = lewa.learners.make("lewa+governed", K, T, FLOOR).replace(debt=np.full(2, W))
+    trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, COSTLY), every_round=True)
+    inside, limits = lewa.learners.make("lewa", K, T, FLOOR), 1 - np.array(FLOOR)
+    state, n, debt, rise, losses, stretch, prior = (
+        lewa.functional.start(inside, K),
+        0,
+        np.zeros(2),
+        np.zeros(2),
+        np.zeros(K),
+        False,
+        0,
+    )
+    means, counts, stretches = np.repeat(limits[:, None], K, axis=1), np.zeros(K), 0
+    for t in range(T):
+        n, z = n + 1, 1 - COSTLY[t].T
+        p = lewa.functional.play(inside, state)
+        if stretch:
+            p = prior * np.exp(-2 * np.sqrt(np.log(2 * K) / n) * losses)
+            p /= p.sum()
+        np.testing.assert_allclose(trace.plays[0, t], p, rtol=0, atol=1e-12)
+        if not stretch:
+            state = lewa.functional.learn(inside, state, lewa.feedback.full_feedback(REWARDS[t], COSTLY[t].T, p))
+        losses += weights(rise, n) @ z
+        counts += 1 - counts / 1000
+        means += (z - means) / (counts + 1)
+        debt, rise = debt + z @ p - limits, rise + z @ p - limits
+        after = bool((debt + FLOOR > W).any()) or (stretch and not (debt <= W / 2).all())
+        if after != stretch:
+            stretch, n, rise, losses, stretches = after, 0, np.zeros(2), np.zeros(K), stretches + after
+            prior = 0.5 / K + 0.5 * np.eye(K)[means[debt.argmax()].argmin()]
+    assert stretches > 1
+
+
 @pytest.mark.parametrize("name", ["lewa-ix", "bandit-lewa", "squarecb-lewa"])
 def test_bandit_feedback_by_hand(name: str) -> None:
     learner: Any = lewa.learners.make(f"{name}+governed", K, T, FLOOR, safe=1, margin=0.25, debt=1.2)
@@ -86,14 +183,15 @@ def test_the_agents_governor_and_the_wrapper_call_for_safe_play_in_the_same_roun
         session.learn(session.answer(choice, REWARDS[t], KEPT[t].T))
     status: Any = agent.status().governor
     assert 0 < status.safe < T
-    assert status.reserved == pytest.approx(tuple(session.state.governed_debt), abs=1e-12)
+    assert status.reserved == pytest.approx(tuple(session.state.governor.debt), abs=1e-12)
 
 
 def test_tuning_and_refusals() -> None:
-    learner: Any = lewa.learners.make("lewa+governed", 3, 1_000_000, (0.5, 0.2))
+    learner: Any = lewa.learners.make("lewa+governed", 3, 1_000_000, (0.5, 0.2), safe=1)
     assert learner.debt.tolist() == [500, 200]  # sqrt(T) rounds at their worst
-    assert lewa.learners.make("lewa+governed", 3, 100, 0.5).parameters["debt"].tolist() == [50]  # of 100 rounds
-    assert learner.safe == -1  # nothing is governed
+    assert lewa.learners.make("lewa+governed", 3, 100, 0.5, safe=1).parameters["debt"].tolist() == [50]  # of 100 rounds
+    assert lewa.learners.make("lewa+governed", 3, 100, 0.5).parameters["debt"].tolist() == [0]  # the usual levels
+    assert (lewa.learners.make("lewa+governed", 3, 100, 0.5).parameters["safe"]) == -1  # it learns what is safe
     assert learner.inner() == lewa.learners.make("lewa", 3, 1_000_000, (0.5, 0.2))
     mixed: Any = lewa.learners.make("safe-mixing+governed", 3, 1000, 0.5, safe=2, margin=0.25)
     assert (mixed.inner().safe, mixed.inner().margin) == (2, 0.25)  # both are told of one action
@@ -102,6 +200,7 @@ def test_tuning_and_refusals() -> None:
         ({"safe": 1, "margin": 0.6}, r"margin must lie between 0 and 1 - floor = 0.5"),
         ({"safe": 1, "debt": 0.4}, "debt must be one number per constraint, at least its floor"),
         ({"safe": 1, "debt": float("nan")}, "debt must be one number per constraint, at least its floor"),
+        ({"debt": 3.9}, r"debt must be one number per constraint, 0 or at least 4"),
     ):
         with pytest.raises(ValueError, match=sentence):
             lewa.learners.make("lewa+governed", 3, 1000, 0.5, **settings)
@@ -135,9 +234,12 @@ def test_the_guarantee_is_that_of_the_proofs() -> None:
     assert "on every path" in mean.assumptions[1]
     likely: Any = lewa.guarantee(learner, 3, T, epsilon=0.05)
     assert likely.violation[0] == pytest.approx(debt + np.sqrt(T / 2 * np.log(1 / 0.05)))
-    plain: Any = lewa.guarantee(lewa.learners.make("lewa+governed", 3, T, 0.5), 3, T)
-    assert plain[:3] == lewa.guarantee(lewa.learners.make("lewa", 3, T, 0.5), 3, T)[:3]
-    assert "not governed" in plain.source
+    learned: Any = lewa.guarantee(lewa.learners.make("lewa+governed", 3, T, 0.5), 3, T, constraints="arbitrary")
+    base, rise = 100 + 5 * 3 + 2 * 1000, np.sqrt(T * np.log(6))
+    assert (learned.kind, learned.regret, learned.source) == ("pathwise", T, "governed (theorem V)")
+    assert learned.violation == pytest.approx((base + rise,))
+    one: Any = lewa.guarantee(lewa.learners.make("squarecb-lewa+governed", 1, T, 0.5), 1, T)
+    assert (one.regret, one.violation) == (0, (0,))
     no_slack: Any = lewa.guarantee(
         lewa.learners.make("lewa+governed", 3, T, 0.5, safe=1, debt=debt), 3, T, constraints="arbitrary"
     )

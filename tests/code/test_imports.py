@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "choice": {"advice", "learners", "theory", "validation"},
     "context": {"types", "units", "validation"},
     "kernels": {"feedback", "types"},
-    "theory": {"formatting", "notebook", "types", "validation"},
+    "theory": {"formatting", "kernels", "notebook", "types", "validation"},
     "advice": {"learners", "notebook", "theory", "types", "validation"},
     "game": {"blocks", "theory", "types", "validation"},
     "journal": {"version"},

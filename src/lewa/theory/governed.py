@@ -47,7 +47,7 @@ def governed(
     actions, rounds
         K and T.
     safe
-        The index of the safe action, or -1, and the slack that it certainly has.
+        The index of the safe action, and the slack that it certainly has.
     debt
         (m,) The bound on each debt.
     bandit
@@ -58,11 +58,6 @@ def governed(
     (action, slack), floor = safe, inner.floor
     if actions == 1:
         return one_action(floor)
-    if action < 0:
-        return tuple(
-            statement._replace(source=f"{statement.source}, not governed")
-            for statement in inner.guarantees(actions, rounds, setting)
-        )
     world = [_surely(action, slack), _never_more(debt, bandit)]
     inside = _of_every_path(inner, actions, rounds, setting)
     if inside is not None and inside.violation is not None and inside.regret is not None:

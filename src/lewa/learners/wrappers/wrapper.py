@@ -53,7 +53,7 @@ class Wrapper(Learner):
                 "reads_play": kind.reads_play,
                 "quotes_prices": kind.quotes_prices,
                 "keeps_shares": kind.keeps_shares and not cls.restarts,
-                "inside": cls.opener(kind),
+                **cls.rules(kind),
             }
             fields = list(cls.fields_around(kind).items())
             made = make_dataclass(f"{kind.__name__}{cls.__name__}", fields, bases=(cls,), namespace=attributes, frozen=True)
@@ -70,6 +70,11 @@ class Wrapper(Learner):
     def state_around(cls) -> dict[str, object]:
         """Return the fields of the state besides that of the inner learner."""
         raise NotImplementedError
+
+    @classmethod
+    def rules(cls, kind: type[Learner]) -> dict[str, object]:
+        """Return the functions that compiled code finds by the type of the wrapped learner."""
+        return {"inside": cls.opener(kind)}
 
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
