@@ -30,7 +30,7 @@ BIG = "/v1/agents/big"
 SETUP = {
     "name": "big",
     "actions": [f"action-{n}" for n in range(100)],
-    "lines": [{"name": "cost", "at_most": 0.4}],
+    "constraints": [{"name": "cost", "at_most": 0.4}],
     "answers": {"max_open": 100_000},
 }
 READS = [

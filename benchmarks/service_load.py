@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 SETUP = {
     "name": "router",
     "actions": ["small", "medium", "large"],
-    "lines": [{"name": "cost", "at_most": 0.4}],
+    "constraints": [{"name": "cost", "at_most": 0.4}],
     "seed": 7,
     "answers": {"max_open": 10000},
 }

@@ -27,7 +27,7 @@ LONGEST = 3600.0  # seconds, for one that works and is never ready
 SETUP = {
     "name": "router",
     "actions": ["small", "medium", "large"],
-    "lines": [{"name": "cost", "at_most": 0.4}],
+    "constraints": [{"name": "cost", "at_most": 0.4}],
     "seed": 7,
     "answers": {"close_after": "60s", "max_open": 2000},
 }
@@ -188,7 +188,7 @@ class Traffic:
                 for part in ({"reward": values["reward"]}, {"cost": values["cost"]}) if number % 2 else (values,):
                     told = await self._insist(connection, "feedback", [{"decision": decision, **part}])
                     if told is not None:
-                        assert told["told"][0]["result"] in ("learned", "kept", "same", "late"), told
+                        assert told["results"][0]["result"] in ("learned", "kept", "same", "late"), told
                         self.told.setdefault(decision, {}).update(part)
 
     async def _insist(self, connection: Connection, verb: str, body: Any) -> Any:

@@ -23,7 +23,7 @@ SETUP: dict[str, Any] = {
     "name": "router",
     "actions": ["small", "medium", "large"],
     "reward": {"range": [0, 1]},
-    "lines": [{"name": "cost", "at_most": 0.002, "range": [0, 0.01]}, {"name": "quality", "at_least": 0.7}],
+    "constraints": [{"name": "cost", "at_most": 0.002, "range": [0, 0.01]}, {"name": "quality", "at_least": 0.7}],
     "learner": "auto",
     "horizon": None,
     "seed": 7,
@@ -31,15 +31,15 @@ SETUP: dict[str, Any] = {
         "close_after": "30m",
         "unanswered": {"reward": 0},
         "expected": {"cost": [0.0004, 0.0015, 0.006]},
-        "learn": "when told",
+        "learn": "answer",
     },
-    "caps": [{"line": "cost", "total": 50, "per": "day", "when_spent": "fallback"}],
+    "caps": [{"constraint": "cost", "total": 50, "per": "day", "when_spent": "fallback"}],
     "safety": {"mode": "live", "exposure": 1.0, "fallback": "small", "floors": {"large": 0.02}},
 }
 PLAIN: dict[str, Any] = {
     "name": "router",
     "actions": ["small", "medium", "large"],
-    "lines": [{"name": "cost", "at_most": 0.4}],
+    "constraints": [{"name": "cost", "at_most": 0.4}],
     "seed": 7,
 }
 HOUR = 3_600_000_000  # microseconds
@@ -130,25 +130,25 @@ def test_a_reserve_counts_in_its_line(tmp_path: Path) -> None:
             made = web.call("POST", f"{AGENT}/decide")[1]
             web.call("POST", f"{AGENT}/feedback", [{"decision": made["decision"], "reward": 1, "cost": 0.2}])
         made = web.call("POST", f"{AGENT}/decide", {"reserve": {"cost": 1.0}})[1]
-        reserved = web.call("GET", f"{AGENT}/status")[1]["lines"][0]["reserved"]
+        reserved = web.call("GET", f"{AGENT}/status")[1]["constraints"][0]["reserved"]
         assert reserved == pytest.approx(0.36)
         sound(web)
     with service(tmp_path) as web:  # it is known after a restart too
-        assert web.call("GET", f"{AGENT}/status")[1]["lines"][0]["reserved"] == reserved
+        assert web.call("GET", f"{AGENT}/status")[1]["constraints"][0]["reserved"] == reserved
         web.call("POST", f"{AGENT}/feedback", [{"decision": made["decision"], "cost": 0.2}])
-        assert web.call("GET", f"{AGENT}/status")[1]["lines"][0]["reserved"] == pytest.approx(0.2)
+        assert web.call("GET", f"{AGENT}/status")[1]["constraints"][0]["reserved"] == pytest.approx(0.2)
 
 
 def test_answers_are_learned_at_the_close_if_asked_for(tmp_path: Path) -> None:
-    answers = {"close_after": "3h", "learn": "at close"}
+    answers = {"close_after": "3h", "learn": "close"}
     with service(tmp_path) as web:
-        status, refusal = web.call("POST", "/v1/agents", PLAIN | {"answers": {"learn": "at close"}})
+        status, refusal = web.call("POST", "/v1/agents", PLAIN | {"answers": {"learn": "close"}})
         assert (status, "needs answers.close_after" in refusal["error"]) == (400, True)
         assert web.call("POST", "/v1/agents", PLAIN | {"answers": answers})[0] == 201
         made = [one["decision"] for one in web.call("POST", f"{AGENT}/decide", [{}, {}])[1]["decisions"]]
         bills = [{"decision": decision, **BILL} for decision in made]
         for results in (["kept", "kept"], ["same", "same"]):  # all is known, and it waits
-            assert [one["result"] for one in web.call("POST", f"{AGENT}/feedback", bills)[1]["told"]] == results
+            assert [one["result"] for one in web.call("POST", f"{AGENT}/feedback", bills)[1]["results"]] == results
         status = web.call("GET", f"{AGENT}/status")[1]
         assert (status["answered"], status["open"]) == (0, 2)
         status, refusal = web.call("PATCH", AGENT, {"answers": {"close_after": None}}, If_Match='"1"')
@@ -190,7 +190,7 @@ def test_the_agent_counts_them_and_a_store_of_an_earlier_version_keeps_its_meani
     for number in range(1, 40):
         hosted.observe([Observation("small", 0.5, values={**BILL})], number)
         if number == 20:
-            hosted.change(msgspec.convert({"lines": [{"name": "cost", "at_most": 0.5}]}, AgentChange), "me")
+            hosted.change(msgspec.convert({"constraints": [{"name": "cost", "at_most": 0.5}]}, AgentChange), "me")
     said = "39 decisions were made elsewhere, not by this learner"
     new = snapshot_of(hosted)._replace(agent=1, seq=60, at=40)
     assert "19 decisions were made elsewhere" in status(hosted)["guarantee"]["reason"]  # since the change

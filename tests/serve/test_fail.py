@@ -65,13 +65,13 @@ def test_a_failed_decision_is_learned_once_and_is_in_the_journal(web: Client, tm
         {"decision": "router:99", "result": "failed"},
         {"decision": one["decision"], "result": "lost"},
     ]
-    told = web.call("POST", f"{AGENT}/feedback", entries)[1]["told"]
+    told = web.call("POST", f"{AGENT}/feedback", entries)[1]["results"]
     results = ["failed", "learned", "same", "conflict", "conflict", "conflict", "unknown", "refused"]
     assert [item["result"] for item in told] == results
     assert told[-1]["why"] == 'the result of a decision must be "failed" if it has one, got "lost"'
     seen = status(web)
     assert (seen["failed"], seen["answered"], seen["open"], seen["reward"]) == (1, 2, 0, 0.5)
-    assert seen["lines"][0]["average"] == 0.375
+    assert seen["constraints"][0]["average"] == 0.375
     story = web.call("GET", f"{AGENT}/decisions/1")[1]
     assert (story["state"], story["values"]) == ("failed", {"cost": 0.25, "reward": 0.0})
     rows = table(web.app.registry.store.rows(1), ["small", "medium", "large"], ("reward", "cost"))
@@ -86,7 +86,7 @@ def test_values_told_before_stay_and_bad_ones_are_refused(web: Client) -> None:
     assert fail(web, decision, reward=0.5)["result"] == "refused"
     assert fail(web, decision, price=1)["result"] == "refused"
     assert fail(web, decision, cost=0.7)["result"] == "failed"
-    assert status(web)["lines"][0]["average"] == 0.7
+    assert status(web)["constraints"][0]["average"] == 0.7
     closed = decide(web)
     web.call("POST", f"{AGENT}/close", {"decision": closed["decision"]})
     late = fail(web, closed)
@@ -97,7 +97,7 @@ def test_values_told_before_stay_and_bad_ones_are_refused(web: Client) -> None:
 
 
 def test_a_failure_frees_what_a_cap_reserved(web: Client) -> None:
-    caps = [{"line": "cost", "total": 5, "per": "day"}]
+    caps = [{"constraint": "cost", "total": 5, "per": "day"}]
     assert web.call("POST", "/v1/agents", {**SETUP, "safety": {"fallback": "small"}, "caps": caps})[0] == 201
     decision = decide(web)
     assert status(web)["caps"][0]["reserved"] == 1.0
@@ -172,7 +172,7 @@ def test_with_full_information_a_failed_decision_is_closed(web: Client, tmp_path
 
 
 def test_with_learning_at_the_close_a_failure_waits(web: Client, tmp_path: Path) -> None:
-    setup = {**SETUP, "answers": {"learn": "at close", "close_after": "60s"}}
+    setup = {**SETUP, "answers": {"learn": "close", "close_after": "60s"}}
     assert web.call("POST", "/v1/agents", setup)[0] == 201
     one = decide(web)
     assert [fail(web, one)["result"] for _ in range(2)] == ["failed", "same"]
@@ -183,7 +183,7 @@ def test_with_learning_at_the_close_a_failure_waits(web: Client, tmp_path: Path)
 
 
 def test_a_bill_that_comes_after_a_failure_counts_in_the_cap(web: Client, tmp_path: Path) -> None:
-    caps = {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 3, "per": "week"}], "breaker": None}
+    caps = {"safety": {"fallback": "small"}, "caps": [{"constraint": "cost", "total": 3, "per": "week"}], "breaker": None}
     assert web.call("POST", "/v1/agents", {**TWO, **caps})[0] == 201
     by = []
     for _ in range(6):
@@ -192,7 +192,7 @@ def test_a_bill_that_comes_after_a_failure_counts_in_the_cap(web: Client, tmp_pa
         assert fail(web, decision)["result"] == "failed"
         bill = {"decision": decision["decision"], "cost": 0.9}
         for result in ("late", "same"):
-            assert web.call("POST", f"{AGENT}/feedback", [bill])[1]["told"][0]["result"] == result
+            assert web.call("POST", f"{AGENT}/feedback", [bill])[1]["results"][0]["result"] == result
     assert by == ["learner"] * 3 + ["cap"] * 3
     [cap] = status(web)["caps"]
     assert cap["spent"] == pytest.approx(5.4)
@@ -208,4 +208,4 @@ def test_a_bill_after_a_failure_is_counted_also_if_the_failure_left_memory(
     for decision in made:
         fail(web, decision)
     bill = {"decision": made[0]["decision"], "cost": 0.9}
-    assert web.call("POST", f"{AGENT}/feedback", [bill])[1]["told"][0]["result"] == "late"
+    assert web.call("POST", f"{AGENT}/feedback", [bill])[1]["results"][0]["result"] == "late"

@@ -57,7 +57,7 @@ def test_a_call_that_is_refused_closes_nothing(web: Client) -> None:
         {"answers": {"close_after": "30m\n"}},
         {"name": "router\n"},
         {"actions": ["a", "b\n"]},
-        {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 1, "worst": {"small": -1}}]},
+        {"safety": {"fallback": "small"}, "caps": [{"constraint": "cost", "total": 1, "worst": {"small": -1}}]},
     ],
 )
 def test_set_ups_that_the_store_or_a_cap_cannot_keep_are_refused(web: Client, change: dict[str, Any]) -> None:
@@ -142,12 +142,12 @@ def test_feedback_that_finishes_decisions_keeps_those_it_names_in_memory(
     bills = [{"decision": f"router:{n}", "reward": 1, "cost": 0} for n in range(1, 6)]
     web.call("POST", f"{AGENT}/feedback", bills[:3])
     status, answer = web.call("POST", f"{AGENT}/feedback", [*bills[3:], bills[0]])
-    assert (status, [one["result"] for one in answer["told"]]) == (200, ["learned", "learned", "same"])
+    assert (status, [one["result"] for one in answer["results"]]) == (200, ["learned", "learned", "same"])
 
 
 @pytest.mark.parametrize("mode", ["off", "shadow"])
 def test_caps_hold_where_the_fallback_cannot_be_played(web: Client, mode: str) -> None:
-    cap = {"line": "cost", "total": 1, "per": "week"}
+    cap = {"constraint": "cost", "total": 1, "per": "week"}
     setup = {**SETUP, "safety": {"fallback": "small", "mode": mode}, "caps": [cap]}
     assert web.call("POST", "/v1/agents", setup)[0] == 201
     without = {"available": ["medium", "large"]}

@@ -36,15 +36,23 @@ def web(tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
+def both(results: list[dict[str, str]]) -> dict[str, list[dict[str, str]]]:
+    """Return results as responses have them, with the earlier word beside the new one."""
+    return {"results": results, "told": results}
+
+
 def test_a_single_entry_needs_no_list(web: Client) -> None:
     web.call("POST", f"{AGENT}/decide", [{}, {}])
     told = web.call("POST", f"{AGENT}/feedback", {"decision": "router:1", "reward": 1, "cost": 0.2})
-    assert told == (200, {"told": [{"decision": "router:1", "result": "learned"}]})
+    assert told == (200, both([{"decision": "router:1", "result": "learned"}]))
     closed = web.call("POST", f"{AGENT}/close", {"decision": "router:2"})
-    assert closed == (200, {"told": [{"decision": "router:2", "result": "closed"}]})
+    assert closed == (200, both([{"decision": "router:2", "result": "closed"}]))
     seen = web.call("POST", f"{AGENT}/observe", {"action": "small", "probability": 0.5})
-    assert seen == (200, {"observed": [{"decision": "router:3", "result": "kept"}]})
-    assert web.call("POST", f"{AGENT}/feedback", {"reward": 1})[1]["told"][0]["result"] == "refused"
+    assert seen == (
+        200,
+        {"results": [{"decision": "router:3", "result": "kept"}], "observed": [{"decision": "router:3", "result": "kept"}]},
+    )
+    assert web.call("POST", f"{AGENT}/feedback", {"reward": 1})[1]["results"][0]["result"] == "refused"
     assert web.call("POST", f"{AGENT}/feedback", b"{}, {}")[0] == 400
     paths = web.client.get("/openapi.json").json()["paths"]
     for verb in ("feedback", "close", "observe"):
@@ -126,12 +134,12 @@ def test_parquet_takes_after_and_limit(web: Client) -> None:
 
 def test_what_if_answers_for_the_limit_that_it_names(web: Client) -> None:
     answer_all(web, 20)
-    status, named = web.call("POST", f"{AGENT}/what-if", {"lines": {"cost": 0.5}})
+    status, named = web.call("POST", f"{AGENT}/what-if", {"constraints": {"cost": 0.5}})
     assert status == 200, named
     assert [point["line"] for point in named["points"]] == pytest.approx([0.5])
-    assert web.call("POST", f"{AGENT}/what-if", {"line": "cost", "budgets": [0.5]}) == (200, named)
-    status, both = web.call("POST", f"{AGENT}/what-if", {"lines": {"cost": 0.5}, "budgets": [0.3]})
-    assert (status, both["error"]) == (400, "the limit of cost is in lines, 0.5, and in budgets: name it once")
+    assert web.call("POST", f"{AGENT}/what-if", {"constraint": "cost", "budgets": [0.5]}) == (200, named)
+    status, both = web.call("POST", f"{AGENT}/what-if", {"constraints": {"cost": 0.5}, "budgets": [0.3]})
+    assert (status, both["error"]) == (400, "the limit of cost is in constraints, 0.5, and in budgets: name it once")
 
 
 def test_what_if_counts_values_outside_of_the_range(web: Client) -> None:

@@ -71,7 +71,7 @@ VALID: dict[str, list[Any]] = {
     "close": [[{"decision": "router:1"}]],
     "observe": [[{"action": "small", "probability": 0.5, "values": {"reward": 1, "cost": 0}}]],
     "what-if": [{}, {"budgets": [0.2]}],
-    "agents": [SETUP, {**SETUP, "name": "other", "lines": [{"name": "q", "at_least": 0.5, "range": [0, 5]}]}],
+    "agents": [SETUP, {**SETUP, "name": "other", "constraints": [{"name": "q", "at_least": 0.5, "range": [0, 5]}]}],
     "{name}": [{"keys_for": "1h"}, {"answers": {"close_after": None}}],
 }
 

@@ -20,7 +20,7 @@ MOST = 29  # files of a POST to `decide`, up to its answer
 SETUP = {
     "name": "router",
     "actions": ["a", "b", "c"],
-    "lines": [{"name": "cost", "at_most": 0.4}],
+    "constraints": [{"name": "cost", "at_most": 0.4}],
     "learner": "anytime-loss-lewa",
     "seed": 1,
 }

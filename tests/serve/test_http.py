@@ -25,7 +25,7 @@ def web(tmp_path: Path) -> Iterator[Client]:
 
 
 def results(answer: Any) -> list[str]:
-    return [entry["result"] for entry in answer["told"]]
+    return [entry["result"] for entry in answer["results"]]
 
 
 def test_one_decision_from_draw_to_story(web: Client) -> None:
@@ -72,7 +72,7 @@ def test_one_bad_entry_never_spoils_the_others(web: Client) -> None:
     )[1]
     expected = ["learned", "same", "conflict", "unknown", "unknown", *["refused"] * 6, "learned"]
     assert results(told) == expected
-    assert all("why" in entry for entry in told["told"] if entry["result"] in ("refused", "conflict", "unknown"))
+    assert all("why" in entry for entry in told["results"] if entry["result"] in ("refused", "conflict", "unknown"))
 
 
 def test_what_comes_after_the_close_is_late_and_counted_once(web: Client) -> None:
@@ -158,7 +158,7 @@ def test_what_other_lines_would_have_been_worth(web: Client) -> None:
     assert [point["line"] for point in answer["points"]] == pytest.approx([0.2, 0.5])
     values = [point["best"]["value"] for point in answer["points"]]
     assert values[0] < values[1]
-    assert web.call("POST", f"{AGENT}/what-if", {"line": "fun"})[0] == 400
+    assert web.call("POST", f"{AGENT}/what-if", {"constraint": "fun"})[0] == 400
 
 
 def test_changes_need_the_version_they_are_about(web: Client) -> None:
@@ -167,11 +167,11 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
     assert web.call("PATCH", AGENT, change, If_Match='"7"')[0] == 412
     status, view = web.call("PATCH", AGENT, change, If_Match='"1"')
     assert (status, view["version"], view["setup"]["answers"]["close_after"]) == (200, 2, "5s")
-    assert web.call("PATCH", AGENT, {"lines": [{"name": "fun", "at_most": 1}]}, If_Match='"2"')[0] == 400
-    empty: list[dict[str, object]] = [{}, {"why": "no reason"}, {"lines": [], "retire": []}]
+    assert web.call("PATCH", AGENT, {"constraints": [{"name": "fun", "at_most": 1}]}, If_Match='"2"')[0] == 400
+    empty: list[dict[str, object]] = [{}, {"why": "no reason"}, {"constraints": [], "retire": []}]
     for nothing in empty:
         status, refusal = web.call("PATCH", AGENT, nothing, If_Match='"2"')
-        assert (status, "a change needs at least one of lines, add," in str(refusal)) == (400, True)
+        assert (status, "a change needs at least one of constraints, add," in str(refusal)) == (400, True)
     assert web.call("POST", f"{AGENT}/decide")[1]["version"] == 2
     status, view = web.call("DELETE", AGENT)
     assert (status, view["retired"]) == (200, True)
@@ -186,7 +186,7 @@ def test_the_set_up_after_a_retirement_makes_an_agent_again(web: Client) -> None
     setup, other = {**SETUP, "name": "other", "answers": {"expected": {"cost": [0.1, 0.3, 0.8]}}}, "/v1/agents/other"
     assert web.call("POST", "/v1/agents", setup)[0] == 201
     assert web.call("PATCH", other, {"retire": ["medium"]}, If_Match='"1"')[0] == 200
-    narrow = {"lines": [{"name": "cost", "range": [0, 0.6]}]}
+    narrow = {"constraints": [{"name": "cost", "range": [0, 0.6]}]}
     assert web.call("PATCH", other, narrow, If_Match='"2"')[0] == 200
     current = web.call("GET", other)[1]["setup"]
     assert current["answers"]["expected"] == {"cost": [0.1, 0.6]}
@@ -198,20 +198,20 @@ def test_the_set_up_after_a_retirement_makes_an_agent_again(web: Client) -> None
     [
         ({"actions": []}, "length"),
         ({"actions": ["a", "a"]}, "distinct names"),
-        ({"lines": []}, "length"),
-        ({"lines": [{"name": "cost"}]}, "one of at_most and at_least"),
-        ({"lines": [{"name": "decision", "at_most": 0.5}]}, "got 'decision'"),
-        ({"lines": [{"name": "cost", "at_most": 7}]}, "must lie in its range"),
+        ({"constraints": []}, "length"),
+        ({"constraints": [{"name": "cost"}]}, "one of at_most and at_least"),
+        ({"constraints": [{"name": "decision", "at_most": 0.5}]}, "got 'decision'"),
+        ({"constraints": [{"name": "cost", "at_most": 7}]}, "must lie in its range"),
         ({"learner": "nobody"}, "nobody"),
         ({"name": "a b"}, "name"),
         ({"answers": {"close_after": "soon"}}, "close_after"),
-        ({"caps": [{"line": "cost", "total": 5}]}, "needs safety.fallback"),
-        ({"caps": [{"line": "reward", "total": 5}]}, "at_most"),
+        ({"caps": [{"constraint": "cost", "total": 5}]}, "needs safety.fallback"),
+        ({"caps": [{"constraint": "reward", "total": 5}]}, "at_most"),
         ({"safety": {"mode": "off"}}, "needs a fallback"),
         ({"safety": {"mode": "of"}}, "mode"),
         ({"safety": {"shares": {"small": 0.6, "large": 0.6}}}, "sum to less than 1"),
-        ({"watchdog": [{"line": "cost"}]}, "one of band and debt"),
-        ({"watchdog": [{"line": "cost", "band": 0.5}]}, "needs safety.fallback"),
+        ({"watchdog": [{"constraint": "cost"}]}, "one of band and debt"),
+        ({"watchdog": [{"constraint": "cost", "band": 0.5}]}, "needs safety.fallback"),
         ({"seed": -1}, "seed"),
     ],
 )
@@ -326,7 +326,7 @@ def test_the_sum_in_the_journal_is_the_sum_told(tmp_path: Path) -> None:
             assert sum(told) == pytest.approx(total, abs=1e-12)
             status = web.call("GET", f"{AGENT}/status")[1]
             late = status["late_values"]["cost"]
-            counted = status["lines"][0]["average"] * status["answered"] + late["average"] * late["values"]
+            counted = status["constraints"][0]["average"] * status["answered"] + late["average"] * late["values"]
             assert counted == pytest.approx(total)
             assert status["open"] == 5 * (life + 1)
 
@@ -334,7 +334,7 @@ def test_the_sum_in_the_journal_is_the_sum_told(tmp_path: Path) -> None:
 def test_rules_and_board_name_metrics_that_exist(web: Client) -> None:
     import re
 
-    rules = {"caps": [{"line": "cost", "total": 5}], "watchdog": [{"line": "cost", "debt": 1e6}]}
+    rules = {"caps": [{"constraint": "cost", "total": 5}], "watchdog": [{"constraint": "cost", "debt": 1e6}]}
     assert web.call("PATCH", AGENT, {"safety": {"fallback": "small"}, **rules}, If_Match='"1"')[0] == 200
     web.call("POST", f"{AGENT}/decide")
     web.call("POST", f"{AGENT}/feedback", [{"decision": "router:1", "reward": 1, "cost": 0.5}])

@@ -21,7 +21,7 @@ AGENT = "/v1/agents/router"
         {"answers": {"max_open": 7}},
         {"learner": "lewa", "horizon": 1000},
         {"safety": {"fallback": "small", "shares": {"large": 0.1}, "exposure": 0.5}},
-        {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 3, "per": "week"}]},
+        {"safety": {"fallback": "small"}, "caps": [{"constraint": "cost", "total": 3, "per": "week"}]},
         {"context": [{"kind": "number", "name": "size", "range": [0, 1]}]},
         {"keep_context": True},
     ],
@@ -43,7 +43,7 @@ def test_a_list_is_the_same_as_its_entries_one_by_one(tmp_path: Path, change: di
                 for part in [queries] if lists else [[one] for one in queries]:
                     results[-1] += web.call("POST", f"{AGENT}/decide", part)[1]["decisions"]
                 for part in [answers] if lists else [[one] for one in answers]:
-                    results[-1] += web.call("POST", f"{AGENT}/feedback", part)[1]["told"]
+                    results[-1] += web.call("POST", f"{AGENT}/feedback", part)[1]["results"]
             states.append(web.call("GET", f"{AGENT}/state")[1])
             store = web.app.registry.store
             assert verify(store, store.agents()[0]).sha256 == states[-1]["sha256"]

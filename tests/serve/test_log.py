@@ -14,7 +14,7 @@ from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.log import take_over
 from lewa.serve.reading import plays_of, status
 from lewa.serve.reports import Answer
-from lewa.serve.schema import AgentChange, AgentSetup, Line, LineChange, Query
+from lewa.serve.schema import AgentChange, AgentSetup, ConstraintChange, ConstraintSetup, Query
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def router() -> HostedAgent:
-    setup = AgentSetup("router", ["a", "b"], [Line("cost", at_most=0.1)], seed=1)
+    setup = AgentSetup("router", ["a", "b"], [ConstraintSetup("cost", at_most=0.1)], seed=1)
     return HostedAgent.create(setup)[0]
 
 
@@ -62,7 +62,7 @@ def test_copies_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     miss(hosted)
     status(hosted)
     assert lines(capsys)
-    hosted.change(AgentChange(lines=[LineChange("cost", at_most=1.0)]), "admin")  # tried on a copy first
+    hosted.change(AgentChange(constraints=[ConstraintChange("cost", at_most=1.0)]), "admin")  # tried on a copy first
     hosted.agent.warm()
     assert not lines(capsys)
 

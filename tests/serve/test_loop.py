@@ -24,7 +24,7 @@ from lewa.serve.reading import plays_of, status_then
 from lewa.serve.reads import Reads
 from lewa.serve.registry import SETTLED, Registry
 from lewa.serve.reports import Answer
-from lewa.serve.schema import AgentChange, Decided, LineChange, NewAction, Query
+from lewa.serve.schema import AgentChange, ConstraintChange, Decided, NewAction, Query
 from lewa.serve.storage import snapshot_of, state_hash
 from tests.serve import inside
 from tests.serve.inside import Client
@@ -109,7 +109,10 @@ def test_a_copy_stays_as_it_is_while_the_agent_goes_on() -> None:
     tell(hosted, 3, reward=0.5)
     hosted.close([Answer(None, 4)], 8)
     hosted.change(
-        AgentChange(lines=[LineChange("cost", at_most=0.3, range=(0.0, 2.0))], add=[NewAction("c")], keys_for="1h"), "admin"
+        AgentChange(
+            constraints=[ConstraintChange("cost", at_most=0.3, range=(0.0, 2.0))], add=[NewAction("c")], keys_for="1h"
+        ),
+        "admin",
     )
     hosted.decide([Query()], 9)
     assert state_hash(copy) == before != state_hash(hosted)
@@ -120,8 +123,8 @@ def test_a_change_that_is_refused_changes_nothing() -> None:
     hosted = router()
     hosted.decide([Query()], 1)
     before = state_hash(hosted)
-    with pytest.raises(ValueError, match="there is no line 'fun'"):
-        hosted.change(AgentChange(add=[NewAction("c")], lines=[LineChange("fun", at_most=1.0)]), "admin")
+    with pytest.raises(ValueError, match="there is no constraint 'fun'"):
+        hosted.change(AgentChange(add=[NewAction("c")], constraints=[ConstraintChange("fun", at_most=1.0)]), "admin")
     assert state_hash(hosted) == before
 
 
@@ -151,7 +154,7 @@ def test_a_long_list_lets_other_calls_in_and_gives_the_same(tmp_path: Path, monk
             monkeypatch.setattr(web.app.registry, "append", append)
             made = web.call("POST", f"{AGENT}/decide", queries)[1]["decisions"]
             bills = [{"decision": one.get("decision", "x"), "reward": 1, "cost": 0.5} for one in made]
-            told = web.call("POST", f"{AGENT}/feedback", bills)[1]["told"]
+            told = web.call("POST", f"{AGENT}/feedback", bills)[1]["results"]
             for one in made:
                 one.pop("close_at", None)
             answers.append((made, told, web.call("GET", f"{AGENT}/play")[1]))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow")
 SETUP = {
     "name": "m",
     "actions": ["a", "b"],
-    "lines": [{"name": "cost", "at_most": 0.5}],
+    "constraints": [{"name": "cost", "at_most": 0.5}],
     "seed": 1,
     "answers": {"max_open": 4},
     "safety": {"fallback": "a"},
@@ -181,7 +181,7 @@ class Surface(RuleBasedStateMachine):
     @rule(entries=st.lists(st.tuples(st.integers(0, 5), values), min_size=1, max_size=3))
     def feedback(self, entries: list[tuple[int, dict[str, float]]]) -> None:
         body = [{"decision": self.id(number), **given} for number, given in entries]
-        answer = self.web.call("POST", "/v1/agents/m/feedback", body)[1]["told"]
+        answer = self.web.call("POST", "/v1/agents/m/feedback", body)[1]["results"]
         assert [entry["result"] for entry in answer] == [self.expected(number, given) for number, given in entries]
 
     def expected(self, number: int, given: dict[str, float]) -> str:
@@ -212,7 +212,7 @@ class Surface(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 5))
     def close(self, number: int) -> None:
-        result = self.web.call("POST", "/v1/agents/m/close", [{"decision": self.id(number)}])[1]["told"][0]["result"]
+        result = self.web.call("POST", "/v1/agents/m/close", [{"decision": self.id(number)}])[1]["results"][0]["result"]
         assert result == ("unknown" if number not in self.told else "closed" if number in self.open else "same")
         if result == "closed":
             self.open.remove(number)
@@ -262,9 +262,9 @@ class Surface(RuleBasedStateMachine):
 
     @rule(limit=st.sampled_from([0.25, 0.5, 0.75]))
     def move_a_line(self, limit: float) -> None:
-        assert self.patch(lines=[{"name": "cost", "at_most": limit}])["lines"][0]["at_most"] == limit
-        self.refused(lines=[{"name": "cost", "at_least": limit}])
-        self.refused(lines=[{"name": "fun", "at_most": limit}])
+        assert self.patch(constraints=[{"name": "cost", "at_most": limit}])["constraints"][0]["at_most"] == limit
+        self.refused(constraints=[{"name": "cost", "at_least": limit}])
+        self.refused(constraints=[{"name": "fun", "at_most": limit}])
         self.limit = limit
 
     @rule(action=st.sampled_from(["b", "c", "d"]))
@@ -287,7 +287,7 @@ class Surface(RuleBasedStateMachine):
 
     @rule(total=st.sampled_from([None, 0.75, 2.0]), trust=st.booleans())
     def set_a_cap(self, total: float | None, trust: bool) -> None:
-        caps = [] if total is None else [{"line": "cost", "total": total, "per": "week", "trust_reserve": trust}]
+        caps = [] if total is None else [{"constraint": "cost", "total": total, "per": "week", "trust_reserve": trust}]
         assert [cap["total"] for cap in self.patch(caps=caps).get("caps", [])] == [cap["total"] for cap in caps]
         if total is None:
             self.cap = None
@@ -301,9 +301,9 @@ class Surface(RuleBasedStateMachine):
         """Set a watchdog, let it bite or not, and take it back."""
         if self.retired:
             return
-        self.patch(watchdog=[{"line": "cost", "debt": debt}])
+        self.patch(watchdog=[{"constraint": "cost", "debt": debt}])
         status = self.web.call("GET", "/v1/agents/m/status")[1]
-        if self.mode in ("live", "frozen") and status["lines"][0]["debt"] > debt:
+        if self.mode in ("live", "frozen") and status["constraints"][0]["debt"] > debt:
             while status["mode"] != "off":
                 time.sleep(0.02)
                 status = self.web.call("GET", "/v1/agents/m/status")[1]
@@ -326,7 +326,7 @@ class Surface(RuleBasedStateMachine):
     def what_if(self, budget: float) -> None:
         """The journal tells of other limits, or one sentence says why it cannot; nothing changes."""
         state = self.web.call("GET", "/v1/agents/m/state")[1]
-        status, answer = self.web.call("POST", "/v1/agents/m/what-if", {"line": "cost", "budgets": [budget]})
+        status, answer = self.web.call("POST", "/v1/agents/m/what-if", {"constraint": "cost", "budgets": [budget]})
         whole = sum(len(told) == 2 for told in self.told.values())
         assert (status == 409) == (whole < 2)
         assert status in (200, 400, 409), answer
@@ -376,7 +376,7 @@ class Surface(RuleBasedStateMachine):
         assert (status["decisions"], status["open"], status["version"]) == (len(self.told), len(self.open), self.version)
         assert status["filled_in"] == self.closed
         assert sum(one["values"] for one in status["late_values"].values()) == self.late
-        assert (status["mode"], status["lines"][0]["limit"]) == (self.mode, self.limit)
+        assert (status["mode"], status["constraints"][0]["limit"]) == (self.mode, self.limit)
         caps = [] if self.cap is None else [(self.cap.total, self.cap.spent, sum(self.cap.waiting.values()))]
         assert [(cap["total"], cap["spent"], cap["reserved"]) for cap in status["caps"]] == caps
 

@@ -122,7 +122,7 @@ def test_the_page_as_people_use_it(browser: Any, server: Server) -> None:
     browser.switch_to.alert.accept()
     until(lambda: server.call("GET", "/v1/agents/router")[1]["version"] == 6)
     setup = server.call("GET", "/v1/agents/router")[1]["setup"]
-    assert (setup["answers"]["close_after"], setup["lines"][0]["at_most"], setup["safety"]["mode"]) == (
+    assert (setup["answers"]["close_after"], setup["constraints"][0]["at_most"], setup["safety"]["mode"]) == (
         "45m",
         0.005,
         "shadow",

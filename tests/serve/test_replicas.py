@@ -190,7 +190,9 @@ def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignor
             for decision in insist(server, f"{path}/decide", entries)["decisions"]
         ]
         bills = [{"decision": one["decision"], "reward": 1, "cost": (n + turn) / 16} for n, one in enumerate(made)]
-        first, second = ({one["result"] for one in insist(server, f"{path}/feedback", bills)["told"]} for server in servers)
+        first, second = (
+            {one["result"] for one in insist(server, f"{path}/feedback", bills)["results"]} for server in servers
+        )
         assert first <= {"learned", "same"}  # "same" if an agent changed hands and the call was sent again
         assert second == {"same"}
         total += sum(bill["cost"] for bill in bills)
@@ -201,7 +203,7 @@ def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignor
         assert verify(store, agent).sound
     for server in servers:
         answers_in_the_end(server, path)
-        line = server.call("GET", f"{path}/status")[1]["lines"][0]
+        line = server.call("GET", f"{path}/status")[1]["constraints"][0]
         assert line["average"] == pytest.approx(total / 30)
 
 

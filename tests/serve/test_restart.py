@@ -43,7 +43,7 @@ def test_the_page_goes_on_after_a_restart(tmp_path: Path) -> None:
     with service(tmp_path) as web:
         web.call("POST", "/v1/agents", SETUP)
         play(web, 3)
-        change = {"lines": [{"name": "cost", "at_most": 0.3}], "why": "dear"}
+        change = {"constraints": [{"name": "cost", "at_most": 0.3}], "why": "dear"}
         assert web.call("PATCH", AGENT, change, If_Match='"1"')[0] == 200
         events: Events = web.app.events
         hosted = web.app.registry.agents["router"]
@@ -147,7 +147,7 @@ def test_a_repeated_key_gets_the_first_answer_byte_for_byte(tmp_path: Path, snap
     """The limit, a range, the timeout, the actions and the mode change: what was answered stays as it was."""
     setup = {**SETUP, "safety": {"fallback": "small"}}
     changes: list[dict[str, Any]] = [
-        {"lines": [{"name": "cost", "at_most": 0.3, "range": [0, 2]}]},
+        {"constraints": [{"name": "cost", "at_most": 0.3, "range": [0, 2]}]},
         {"answers": {"close_after": "1h"}},
         {"add": [{"name": "huge"}]},
         {"answers": {"close_after": None}, "safety": {"mode": "shadow"}},

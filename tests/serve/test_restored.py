@@ -30,7 +30,7 @@ def decide(web: Client, count: int) -> list[str]:
 
 def tell(web: Client, ids: list[str]) -> set[str]:
     body = [{"decision": one, "reward": 1.0, "cost": 0.9} for one in ids]
-    return {one["result"] for one in web.call("POST", f"{AGENT}/feedback", body)[1]["told"]}
+    return {one["result"] for one in web.call("POST", f"{AGENT}/feedback", body)[1]["results"]}
 
 
 def test_late_answers_of_a_lost_time_are_unknown_after_a_backup_was_restored(tmp_path: Path) -> None:
@@ -47,10 +47,10 @@ def test_late_answers_of_a_lost_time_are_unknown_after_a_backup_was_restored(tmp
         assert [one.rpartition("-")[2] for one in made] == [one.rpartition("-")[2] for one in lost]
         before = web.call("GET", f"{AGENT}/state")[1]
         body = [{"decision": one, "reward": 1.0, "cost": 0.9} for one in lost]
-        told = web.call("POST", f"{AGENT}/feedback", body)[1]["told"]
+        told = web.call("POST", f"{AGENT}/feedback", body)[1]["results"]
         assert {one["result"] for one in told} == {"unknown"}
         assert "is not in the journal, which has 70; a restored backup lacks those made after it" in told[0]["why"]
-        closed = web.call("POST", f"{AGENT}/close", [{"decision": one} for one in lost])[1]["told"]
+        closed = web.call("POST", f"{AGENT}/close", [{"decision": one} for one in lost])[1]["results"]
         assert {one["result"] for one in closed} == {"unknown"}
         assert web.call("GET", f"{AGENT}/state")[1] == before
         status, answer = web.call("GET", f"{AGENT}/decisions/{lost[0]}")
@@ -186,7 +186,7 @@ def test_a_key_file_with_a_key_of_another_store_is_not_overwritten(tmp_path: Pat
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_line_is_not_called_as_a_column_of_exports(tmp_path: Path, name: str) -> None:
     with service(tmp_path) as web:
-        status, answer = web.call("POST", "/v1/agents", {**SETUP, "lines": [{"name": name, "at_most": 0.5}]})
+        status, answer = web.call("POST", "/v1/agents", {**SETUP, "constraints": [{"name": name, "at_most": 0.5}]})
         assert (status, f"got '{name}'" in answer["error"]) == (400, True)
 
 
@@ -194,13 +194,13 @@ def test_a_line_is_not_called_as_a_column_of_exports(tmp_path: Path, name: str) 
 def test_exports_of_an_agent_of_before_with_such_a_line(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lewa.serve.hosted_agent.COLUMNS", ())  # as it was
     with service(tmp_path) as web:
-        setup: dict[str, Any] = {**SETUP, "lines": [{"name": name, "at_most": 0.5}]}
+        setup: dict[str, Any] = {**SETUP, "constraints": [{"name": name, "at_most": 0.5}]}
         assert web.call("POST", "/v1/agents", setup)[0] == 201
         for _ in range(10):
             made = web.call("POST", f"{AGENT}/decide", [{}] * 10)[1]["decisions"]
             told = [{"decision": one["decision"], "reward": 0.25, name: 0.75} for one in made]
             web.call("POST", f"{AGENT}/feedback", told)
-        status, answer = web.call("POST", f"{AGENT}/what-if", {"line": name})
+        status, answer = web.call("POST", f"{AGENT}/what-if", {"constraint": name})
         assert (status, sorted(answer["actions"])) == (200, ["large", "medium", "small"])
         assert (
             web.client.get(f"{AGENT}/journal?format=parquet", headers={"Authorization": f"Bearer {web.key}"}).status_code

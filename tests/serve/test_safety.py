@@ -43,7 +43,7 @@ def decide(web: Client, count: int = 1, **query: Any) -> list[Any]:
 
 def tell(web: Client, made: list[Any]) -> None:
     told = [{"decision": one["decision"], "reward": 0.5, "cost": COST[one["action"]]} for one in made]
-    results = web.call("POST", f"{AGENT}/feedback", told)[1]["told"]
+    results = web.call("POST", f"{AGENT}/feedback", told)[1]["results"]
     assert {one["result"] for one in results} <= {"learned", "late"}
 
 
@@ -95,15 +95,17 @@ def test_exposure_and_minimum_shares_bound_every_propensity_from_below(web: Clie
 def test_lines_and_actions_change_live_and_whole_or_not_at_all(web: Client, tmp_path: Path) -> None:
     assert web.call("POST", "/v1/agents", SAFE)[0] == 201
     tell(web, decide(web, 20))
-    debt = web.call("GET", f"{AGENT}/status")[1]["lines"][0]["debt"]
+    debt = web.call("GET", f"{AGENT}/status")[1]["constraints"][0]["debt"]
     before = web.call("GET", f"{AGENT}/state")[1]
-    half = {"lines": [{"name": "cost", "at_most": 0.2}], "retire": ["nobody"]}
+    half = {"constraints": [{"name": "cost", "at_most": 0.2}], "retire": ["nobody"]}
     assert web.call("PATCH", AGENT, half, If_Match='"1"')[0] == 400
     assert web.call("GET", f"{AGENT}/state")[1] == before
-    view = change(web, lines=[{"name": "cost", "at_most": 1.5, "range": [0, 2]}], add=[{"name": "huge", "like": "large"}])
-    assert view["setup"]["lines"] == [{"name": "cost", "at_most": 1.5, "range": [0, 2]}]
+    view = change(
+        web, constraints=[{"name": "cost", "at_most": 1.5, "range": [0, 2]}], add=[{"name": "huge", "like": "large"}]
+    )
+    assert view["setup"]["constraints"] == [{"name": "cost", "at_most": 1.5, "range": [0, 2]}]
     assert view["setup"]["actions"] == ["small", "medium", "large", "huge"]
-    assert web.call("GET", f"{AGENT}/status")[1]["lines"][0]["debt"] == pytest.approx(debt)  # what was owed stays owed
+    assert web.call("GET", f"{AGENT}/status")[1]["constraints"][0]["debt"] == pytest.approx(debt)  # what was owed stays owed
     COST["huge"] = 2.0
     tell(web, decide(web, 20))
     assert change(web, retire=["medium"])["setup"]["actions"] == ["small", "large", "huge"]
@@ -120,7 +122,7 @@ def test_lines_and_actions_change_live_and_whole_or_not_at_all(web: Client, tmp_
 def test_the_bills_of_a_period_never_come_to_more_than_the_cap(web: Client, tmp_path: Path, seed: int) -> None:
     """Told late, twice, after the close or never; the fallback costs nothing."""
     rng = random.Random(seed)
-    cap = {"line": "cost", "total": 10, "per": "week", "worst": {"small": 0.0, "medium": 0.5}}
+    cap = {"constraint": "cost", "total": 10, "per": "week", "worst": {"small": 0.0, "medium": 0.5}}
     assert web.call("POST", "/v1/agents", {**SAFE, "caps": [cap]})[0] == 201
     told, by = 0.0, set()
     waiting: list[Any] = []
@@ -149,7 +151,7 @@ def test_the_bills_of_a_period_never_come_to_more_than_the_cap(web: Client, tmp_
 def test_a_reservation_counts_until_the_bill_comes(web: Client) -> None:
     assert (
         web.call(
-            "POST", "/v1/agents", {**SAFE, "caps": [{"line": "cost", "total": 1, "per": "day", "trust_reserve": True}]}
+            "POST", "/v1/agents", {**SAFE, "caps": [{"constraint": "cost", "total": 1, "per": "day", "trust_reserve": True}]}
         )[0]
         == 201
     )
@@ -166,7 +168,7 @@ def test_a_reservation_counts_until_the_bill_comes(web: Client) -> None:
 
 @pytest.mark.parametrize(("rule", "words"), [({"debt": 5.0}, "debt"), ({"band": 0.45}, "band")])
 def test_the_watchdog_switches_off_by_a_record(web: Client, tmp_path: Path, rule: Any, words: str) -> None:
-    watched = {**SAFE, "lines": [{"name": "cost", "at_most": 0.4}], "watchdog": [{"line": "cost", **rule}]}
+    watched = {**SAFE, "constraints": [{"name": "cost", "at_most": 0.4}], "watchdog": [{"constraint": "cost", **rule}]}
     assert web.call("POST", "/v1/agents", watched)[0] == 201
     for _ in range(4):  # whatever is drawn costs everything
         made = decide(web, 100)

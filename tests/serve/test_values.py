@@ -11,13 +11,13 @@ import pytest
 from lewa.agent import Agent, Constraint, at_least, at_most
 from lewa.journal.rows import Entry, Row
 from lewa.serve import schema
-from lewa.serve.bodies import line_from, line_of
+from lewa.serve.bodies import constraint_of, setup_of
 from lewa.serve.caps import RULES, Spending
 from lewa.serve.events import Events, _caps_ended
 from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.metrics import Statuses
 from lewa.serve.reports import Answer
-from lewa.serve.schema import AgentSetup, Cap, Line, LineChange, Query, Watch
+from lewa.serve.schema import AgentSetup, Cap, ConstraintChange, ConstraintSetup, Query, Watch
 from lewa.serve.storage import restore, snapshot_of, state_hash
 from lewa.serve.watchdog import watch
 from tests.serve.inside import Client, service
@@ -44,7 +44,7 @@ def answer(web: Client, costs: list[float], **query: Any) -> list[str]:
         part = costs[first : first + 100]
         made = decide(web, len(part), **query)
         body = [{"decision": one["decision"], "reward": 0.5, "cost": cost} for one, cost in zip(made, part, strict=True)]
-        told += web.call("POST", f"{AGENT}/feedback", body)[1]["told"]
+        told += web.call("POST", f"{AGENT}/feedback", body)[1]["results"]
     return [one["result"] for one in told]
 
 
@@ -68,18 +68,18 @@ def metric(web: Client, name: str) -> dict[str, float]:
 
 # The watchdog ------------------------------------------------------------------------------------------------------------
 
-BAND, DEBT = {"line": "cost", "band": 0.5}, {"line": "cost", "debt": 50.0}
+BAND, DEBT = {"constraint": "cost", "band": 0.5}, {"constraint": "cost", "debt": 50.0}
 
 
 @pytest.mark.parametrize("refund", [None, -1.0, -1000.0, -1e6])
 @pytest.mark.parametrize("rule", [BAND, DEBT], ids=["band", "debt"])
 def test_no_refund_disarms_a_rule(web: Client, tmp_path: Path, rule: dict[str, Any], refund: float | None) -> None:
-    make(web, lines=[{"name": "cost", "at_most": 0.3}], watchdog=[rule])
+    make(web, constraints=[{"name": "cost", "at_most": 0.3}], watchdog=[rule])
     answer(web, [] if refund is None else [refund])
     answer(web, [1.0] * 200)
     assert mode_after_a_look(web) == "off"
     status = web.call("GET", f"{AGENT}/status")[1]
-    assert (status["lines"][0]["verdict"], status["blind"]) == ("missed", [])
+    assert (status["constraints"][0]["verdict"], status["blind"]) == ("missed", [])
     assert metric(web, "lewa_line_missed") == {'agent="router",line="cost"': 1.0}
     assert metric(web, "lewa_watchdog_blind") == {'agent="router",line="cost"': 0.0}
     assert ("refunds" in status["codes"]) == (refund is not None)
@@ -91,19 +91,19 @@ def test_a_rule_that_refunds_leave_blind_says_so_and_acts_as_it_is_told(
     web: Client, capsys: pytest.CaptureFixture[str], if_blind: str | None
 ) -> None:
     wish = {} if if_blind is None else {"if_blind": if_blind}
-    make(web, lines=[{"name": "cost", "at_most": 0.3, "refunds": True}], watchdog=[{**BAND, **wish}])
+    make(web, constraints=[{"name": "cost", "at_most": 0.3, "refunds": True}], watchdog=[{**BAND, **wish}])
     answer(web, [-1.0, *[1.0] * 200])
     acts = if_blind != "warn"
     assert mode_after_a_look(web) == ("off" if acts else "live")
     status = web.call("GET", f"{AGENT}/status")[1]
-    assert (status["lines"][0]["low"], status["blind"], status["codes"][-1]) == (None, ["cost"], "blind")
+    assert (status["constraints"][0]["low"], status["blind"], status["codes"][-1]) == (None, ["cost"], "blind")
     does = "it judges values clipped to the range" if acts else 'it rests (if_blind "warn")'
     assert status["warnings"][-1] == (
         f"the watchdog cannot judge the band of cost by all values, because some lay outside the range: {does}"
     )
     assert metric(web, "lewa_watchdog_blind") == {'agent="router",line="cost"': 1.0}
     logged = [json.loads(line) for line in capsys.readouterr().err.splitlines() if '"watchdog blind"' in line]
-    assert [(line["agent"], line["line"]) for line in logged] == [("router", "cost")]  # once
+    assert [(line["agent"], line["constraint"]) for line in logged] == [("router", "cost")]  # once
     if acts:
         assert "of values clipped to the range" in status["changes"][-1]["why"]
 
@@ -132,7 +132,7 @@ def cap_of(web: Client) -> tuple[float, float]:
     return cap["spent"], cap["reserved"]
 
 
-CAP = {"line": "cost", "total": 3, "per": "week"}
+CAP = {"constraint": "cost", "total": 3, "per": "week"}
 
 
 def test_a_bill_below_the_range_frees_no_money(web: Client, tmp_path: Path) -> None:
@@ -140,21 +140,21 @@ def test_a_bill_below_the_range_frees_no_money(web: Client, tmp_path: Path) -> N
     made = decide(web, 4)
     assert [one["by"] for one in made] == ["learner"] * 3 + ["cap"]
     results = web.call("POST", f"{AGENT}/feedback", [{"decision": made[0]["decision"], "reward": 0, "cost": -1000}])
-    assert results[1]["told"][0]["result"] == "learned"
+    assert results[1]["results"][0]["result"] == "learned"
     assert cap_of(web) == (0.0, 3.0)
     assert [one["by"] for one in decide(web, 2)] == ["cap"] * 2
     sound(web, tmp_path)
 
 
 def test_refunds_that_a_line_allows_count_but_nothing_falls_below_0(web: Client, tmp_path: Path) -> None:
-    make(web, lines=[{"name": "cost", "at_most": 0.4, "refunds": True}], caps=[CAP])
+    make(web, constraints=[{"name": "cost", "at_most": 0.4, "refunds": True}], caps=[CAP])
     assert answer(web, [0.75, -0.5]) == ["learned"] * 2
     assert cap_of(web) == (0.25, 0.0)
     answer(web, [-1000.0])
     assert cap_of(web) == (0.0, 0.0)
     late = decide(web)[0]["decision"]
     web.call("POST", f"{AGENT}/close", [{"decision": late}])
-    assert web.call("POST", f"{AGENT}/feedback", [{"decision": late, "cost": 0.5}])[1]["told"][0]["result"] == "late"
+    assert web.call("POST", f"{AGENT}/feedback", [{"decision": late, "cost": 0.5}])[1]["results"][0]["result"] == "late"
     assert cap_of(web) == (0.5, 0.0)
     sound(web, tmp_path)
 
@@ -199,7 +199,7 @@ def test_values_that_would_spoil_sums_are_refused_on_every_way_in(web: Client, v
     web.call("POST", f"{AGENT}/close", [{"decision": closed}])
     before = web.call("GET", f"{AGENT}/state")[1]
     body = [{"decision": one, "cost": value} for one in (open_one, closed)]
-    for told in web.call("POST", f"{AGENT}/feedback", body)[1]["told"]:
+    for told in web.call("POST", f"{AGENT}/feedback", body)[1]["results"]:
         assert told["result"] == "refused"
         assert "cost must lie between -1e+09 and 1e+09, so that sums stay finite" in told["why"]
     seen = {"action": "small", "probability": 0.5, "values": {"reward": 0.5, "cost": value}}
@@ -212,7 +212,7 @@ def test_values_that_would_spoil_sums_are_refused_on_every_way_in(web: Client, v
 
 def test_journals_of_earlier_versions_replay_to_the_same_caps() -> None:
     """Bills below the range, and reserves, count as told until a record says that the rules have changed."""
-    setup = AgentSetup("r", ["a", "b"], [Line("cost", at_most=0.5)], caps=[Cap("cost", 3.0, "week")])
+    setup = AgentSetup("r", ["a", "b"], [ConstraintSetup("cost", at_most=0.5)], caps=[Cap("cost", 3.0, "week")])
     setup.safety.fallback = "a"
     _, entry = HostedAgent.create(setup)
     assert json.loads(entry.body)["rules"] == RULES
@@ -262,7 +262,7 @@ def test_a_cap_is_shown_at_the_time_of_reading() -> None:
 def test_status_page_and_metrics_show_no_spending_of_a_period_that_has_ended(
     web: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(web, caps=[{"line": "cost", "total": 3, "per": "minute"}])
+    make(web, caps=[{"constraint": "cost", "total": 3, "per": "minute"}])
     answer(web, [1.0])
     host, seq = web.app.registry, web.call("GET", f"{AGENT}/state")[1]["seq"]
     hosted = host.agents["router"]
@@ -298,14 +298,15 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_line_is_the_constraint_and_back(kind: Constraint) -> None:
-    assert line_of(line_from(kind)) == kind
+    assert constraint_of(setup_of(kind)) == kind
 
 
 def test_every_field_of_a_constraint_is_a_field_of_a_line_or_not_of_the_service() -> None:
     known = {"sense", "limit", "low", "high"}  # at_most or at_least, and range
     beyond = {"quantity", "group"}  # the service has no groups
-    assert set(Constraint._fields) == (set(Line.__struct_fields__) - {"at_most", "at_least", "range"}) | known | beyond
-    assert set(LineChange.__struct_fields__) == {*Line.__struct_fields__, "forgive"}
+    here = set(ConstraintSetup.__struct_fields__) - {"at_most", "at_least", "range"}
+    assert set(Constraint._fields) == here | known | beyond
+    assert set(ConstraintChange.__struct_fields__) == {*ConstraintSetup.__struct_fields__, "forgive"}
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -323,18 +324,18 @@ WANTED: dict[str, Any] = {"range": [-2, 3], "carry_over": 0.25, "refunds": False
 def test_a_change_of_a_line_keeps_its_other_fields(web: Client, tmp_path: Path, kind: Constraint, what: str) -> None:
     limit = kind.sense.replace(" ", "_")
     line = {"name": "cost", limit: 0.4, "range": [kind.low, kind.high], "carry_over": kind.carry_over}
-    make(web, lines=[{**line, "refunds": kind.refunds}])
+    make(web, constraints=[{**line, "refunds": kind.refunds}])
     answer(web, [0.5] * 10)
     wanted = {limit: 0.3} if what == "limit" else {what: WANTED[what]}
-    shown = change(web, lines=[{"name": "cost", **wanted}], why="a test")["setup"]["lines"]
+    shown = change(web, constraints=[{"name": "cost", **wanted}], why="a test")["setup"]["constraints"]
     agent = web.app.registry.agents["router"].agent
     assert agent.setup.constraints == (kind._replace(**CHANGES[what]),)
-    assert [line_of(Line(**one)) for one in shown] == list(agent.setup.constraints)
+    assert [constraint_of(ConstraintSetup(**one)) for one in shown] == list(agent.setup.constraints)
     answer(web, [0.5] * 10)
     status = web.call("GET", f"{AGENT}/status")[1]
     last = status["changes"][-1]
     assert (last["what"], last["why"]) == (what, "a test")
-    assert status["lines"][0]["carry_over"] == agent.setup.constraints[0].carry_over
+    assert status["constraints"][0]["carry_over"] == agent.setup.constraints[0].carry_over
     assert (status["open"], status["answered"]) == (0, 20)
     sound(web, tmp_path)
 
@@ -345,14 +346,18 @@ def test_terms_that_a_line_cannot_have_are_refused(web: Client) -> None:
         {"at_most": 0.5, "carry_over": -1},
         {"at_most": 0.5, "carry_over": "x"},
     ):
-        assert web.call("POST", "/v1/agents", {**SETUP, "lines": [{"name": "cost", **line}]})[0] == 400
-    setup = {**SETUP, "learner": "anytime-loss-lewa", "lines": [{"name": "cost", "at_most": 0.5, "carry_over": "none"}]}
+        assert web.call("POST", "/v1/agents", {**SETUP, "constraints": [{"name": "cost", **line}]})[0] == 400
+    setup = {
+        **SETUP,
+        "learner": "anytime-loss-lewa",
+        "constraints": [{"name": "cost", "at_most": 0.5, "carry_over": "none"}],
+    }
     status, error = web.call("POST", "/v1/agents", setup)
     assert (status, "carry_over needs a learner that keeps a debt" in error["error"]) == (400, True)
     make(web)
     for wanted in ({"name": "cost"}, {"name": "cost", "forgive": False}, {"name": "fun", "forgive": True}):
         version = web.call("GET", AGENT)[1]["version"]
-        assert web.call("PATCH", AGENT, {"lines": [wanted]}, If_Match=f'"{version}"')[0] == 400
+        assert web.call("PATCH", AGENT, {"constraints": [wanted]}, If_Match=f'"{version}"')[0] == 400
 
 
 def test_no_type_of_a_request_needs_the_newest_msgspec() -> None:
@@ -372,13 +377,13 @@ def test_no_type_of_a_request_needs_the_newest_msgspec() -> None:
 def test_a_setup_without_new_terms_is_written_as_before(web: Client) -> None:
     make(web, caps=[CAP], watchdog=[BAND])
     setup, line = web.call("GET", AGENT)[1]["setup"], {"name": "cost", "at_most": 0.4, "range": [0.0, 1.0]}
-    assert (setup["lines"], setup["watchdog"]) == ([line], [BAND])
-    assert setup["caps"] == [{"line": "cost", "total": 3.0, "per": "week"}]
+    assert (setup["constraints"], setup["watchdog"]) == ([line], [{**BAND, "line": "cost"}])
+    assert setup["caps"] == [{"constraint": "cost", "line": "cost", "total": 3.0, "per": "week"}]
 
 
 def test_a_line_that_carries_over_all_again_is_written_as_the_default(web: Client) -> None:
-    make(web, lines=[{"name": "cost", "at_most": 0.3, "carry_over": "none"}])
-    text = json.loads('{"lines": [{"name": "cost", "carry_over": "all"}]}')
+    make(web, constraints=[{"name": "cost", "at_most": 0.3, "carry_over": "none"}])
+    text = json.loads('{"constraints": [{"name": "cost", "carry_over": "all"}]}')
     assert web.call("PATCH", AGENT, text, If_Match='"1"')[0] == 200
     hosted = web.app.registry.agents["router"]
     again = restore(snapshot_of(hosted))

@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -29,6 +30,7 @@ from lewa.serve.calls import (
 )
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.old_words import modern
 from lewa.serve.reading import plays_of, view_of
 from lewa.serve.reading import status as status_of
 from lewa.serve.schema import (
@@ -43,14 +45,22 @@ from lewa.serve.schema import (
     ObservedList,
     Play,
     Query,
+    ResultList,
     State,
     Story,
-    ToldList,
     WhatIf,
 )
 from lewa.serve.storage import load, state_hash
 
+T = TypeVar("T")
+
 # Agents ------------------------------------------------------------------------------------------------------------------
+
+
+def _body(call: Call, kind: type[T]) -> T:
+    """Return the body of a request, which may have the words of before."""
+    plain = msgspec.json.decode(call.body)
+    return msgspec.convert(modern(plain) if isinstance(plain, dict) else plain, kind)
 
 
 def _view(hosted: HostedAgent, status: int = 200) -> Json:
@@ -65,7 +75,7 @@ def _check_counts(counts: list[tuple[str, int, int]]) -> None:
 
 async def create_agent(call: Call) -> Response:
     """Make an agent."""
-    setup, registry = msgspec.json.decode(call.body, type=AgentSetup), call.registry
+    setup, registry = _body(call, AgentSetup), call.registry
     call.caller.need("admin", setup.name)
     registry.check_available()
     limits = registry.limits
@@ -73,7 +83,7 @@ async def create_agent(call: Call) -> Response:
         [
             ("agents", sum(agent.retired is None for agent in await registry.known()) + 1, limits.agents),
             ("actions", len(setup.actions), limits.actions),
-            ("lines", len(setup.lines), limits.lines),
+            ("constraints", len(setup.constraints), limits.constraints),
             ("policies times actions", len(setup.policies) * len(setup.actions), limits.advice),
             ("open decisions", setup.answers.max_open, limits.open),
         ]
@@ -103,7 +113,7 @@ async def get_agent(call: Call) -> Response:
 
 async def change_agent(call: Call) -> Response:
     """Change one agent."""
-    wanted, hosted = msgspec.json.decode(call.body, type=AgentChange), await call.hosted()
+    wanted, hosted = _body(call, AgentChange), await call.hosted()
     await _change(call, hosted, wanted, call.request.headers.get("if-match"))
     return _view(hosted)
 
@@ -233,7 +243,7 @@ async def journal(call: Call) -> Response:
 
 async def what_if(call: Call) -> dict[str, object]:
     """Return the estimated rewards at other limits, by the journal."""
-    wanted = msgspec.json.decode(call.body, type=WhatIf) if call.body else WhatIf()
+    wanted = _body(call, WhatIf) if call.body else WhatIf()
     hosted = await call.hosted()
     actions, last = hosted.actions, hosted.seq
     await call.registry.settled(hosted)
@@ -267,7 +277,7 @@ ROUTES = [
         feedback,
         "Report outcomes of decisions",
         (Values, list[Values]),
-        ToldList,
+        ResultList,
         200,
         True,
     ),
@@ -278,7 +288,7 @@ ROUTES = [
         close,
         "Close decisions without further answers",
         (Close, list[Close]),
-        ToldList,
+        ResultList,
         200,
         True,
     ),

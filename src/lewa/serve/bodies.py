@@ -11,12 +11,20 @@ from lewa.agent.breaker import USUAL, Breaker
 from lewa.agent.records import Value
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.journal.rows import Row
-from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, Line, Number, Observation, Query
+from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, ConstraintSetup, Number, Observation, Query
 
 DEPTH = 20  # of a context
 NEVER = 2**52  # decisions
 SHOWN = 20  # actions that a sentence names
-COLUMNS = ("decision", "tag", "at", "action", "propensity", "by", "key")  # of an export, before those of reward and lines
+COLUMNS = (
+    "decision",
+    "tag",
+    "at",
+    "action",
+    "propensity",
+    "by",
+    "key",
+)  # of an export, before those of the values
 
 
 class DecisionBody(Struct, omit_defaults=True):
@@ -70,22 +78,22 @@ def breaker_of(setup: BreakerSetup | UnsetType | None) -> Breaker | None:
     return None if setup is None else Breaker(setup.failures, setup.rest, setup.longest)
 
 
-def line_of(line: Line) -> Constraint:
-    """Return a line of the agent."""
-    if (line.at_most is None) == (line.at_least is None):
-        raise ValueError(f"the line {line.name} needs one of at_most and at_least")
-    if line.at_most is not None:
-        return at_most(line.name, line.at_most, line.range, carry_over=line.carry_over, refunds=line.refunds)
-    made = at_least(line.name, line.at_least or 0.0, line.range, carry_over=line.carry_over)
-    return made.changed(refunds=line.refunds)
+def constraint_of(setup: ConstraintSetup) -> Constraint:
+    """Return a constraint of the agent."""
+    if (setup.at_most is None) == (setup.at_least is None):
+        raise ValueError(f"the constraint {setup.name} needs one of at_most and at_least")
+    if setup.at_most is not None:
+        return at_most(setup.name, setup.at_most, setup.range, carry_over=setup.carry_over, refunds=setup.refunds)
+    made = at_least(setup.name, setup.at_least or 0.0, setup.range, carry_over=setup.carry_over)
+    return made.changed(refunds=setup.refunds)
 
 
-def line_from(constraint: Constraint) -> Line:
-    """Return the line that `line_of` makes this constraint of."""
+def setup_of(constraint: Constraint) -> ConstraintSetup:
+    """Return the set-up that `constraint_of` makes this constraint of."""
     limit = {constraint.sense.replace(" ", "_"): constraint.limit}
     ends = constraint.low, constraint.high
     carried = "all" if constraint.carry_over == "all" else constraint.carry_over  # msgspec knows a default by identity
-    return Line(constraint.name, range=ends, carry_over=carried, refunds=constraint.refunds, **limit)  # type: ignore[arg-type]  # checked
+    return ConstraintSetup(constraint.name, range=ends, carry_over=carried, refunds=constraint.refunds, **limit)  # type: ignore[arg-type]  # checked
 
 
 def agent_of(setup: AgentSetup) -> Agent:
@@ -93,7 +101,7 @@ def agent_of(setup: AgentSetup) -> Agent:
     try:
         return Agent(
             setup.actions,
-            [line_of(line) for line in setup.lines],
+            [constraint_of(item) for item in setup.constraints],
             reward_range=setup.reward.range,
             horizon=setup.horizon,
             learner=setup.learner,
@@ -103,8 +111,8 @@ def agent_of(setup: AgentSetup) -> Agent:
             goal=setup.goal if setup.learner.removesuffix("+governed") == "auto" else "practice",
             max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
             unanswered=setup.answers.unanswered,
-            learn="close" if setup.answers.learn == "at close" else "answer",
-            expire_after=NEVER if setup.answers.learn == "at close" else None,  # the service closes by the clock
+            learn=setup.answers.learn,
+            expire_after=NEVER if setup.answers.learn == "close" else None,  # the service closes by the clock
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as plain data for JSON
             keep_context=setup.keep_context and bool(setup.context or setup.policies),
@@ -120,8 +128,8 @@ def agent_of(setup: AgentSetup) -> Agent:
 
 def check_answers(answers: Answers) -> None:
     """Refuse an agent that would hardly ever learn."""
-    if answers.learn == "at close" and answers.close_after is None:
-        raise ValueError('answers.learn "at close" needs answers.close_after, the time after which a decision is learned')
+    if answers.learn == "close" and answers.close_after is None:
+        raise ValueError('answers.learn "close" needs answers.close_after, the time after which a decision is learned')
 
 
 def check_action(label: str, agent: Agent) -> None:

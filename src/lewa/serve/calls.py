@@ -31,8 +31,8 @@ from lewa.serve.schema import (
     ObservedList,
     Query,
     RefusedEntry,
-    Told,
-    ToldList,
+    Result,
+    ResultList,
     in_words,
 )
 
@@ -200,10 +200,11 @@ async def observe(call: Call) -> ObservedList:
     observations = await call.entries(OBSERVATION)
     hosted = await call.hosted()
     await _fetch_keys(call.registry, hosted, observations, elsewhere=True)
-    return ObservedList(await _results(call.registry, hosted, observations, hosted.observe))
+    results = await _results(call.registry, hosted, observations, hosted.observe)
+    return ObservedList(results, results)
 
 
-async def feedback(call: Call) -> ToldList:
+async def feedback(call: Call) -> ResultList:
     """Report values of decisions."""
     hosted, answers = await call.hosted(), list[Answer]()
     reports: list[Values | str] = await call.entries(VALUES)
@@ -211,10 +212,11 @@ async def feedback(call: Call) -> ToldList:
         if n % MOST == 0:
             await asyncio.sleep(0)
         answers.append(Answer(None, refused=values) if isinstance(values, str) else _answer(hosted, values))
-    return ToldList(await report(call.registry, hosted, answers))
+    results = await report(call.registry, hosted, answers)
+    return ResultList(results, results)
 
 
-async def report(registry: Registry, hosted: HostedAgent, answers: Sequence[Answer]) -> list[Told]:
+async def report(registry: Registry, hosted: HostedAgent, answers: Sequence[Answer]) -> list[Result]:
     """Apply the reported values of decisions, each entry for itself."""
 
     async def fetch(part: Sequence[Answer]) -> None:
@@ -237,23 +239,24 @@ def _answer(hosted: HostedAgent, values: Values) -> Answer:
     return Answer(decision, hosted.number_of(decision), values if result is None else Failed(values))  # type: ignore[arg-type]  # numbers
 
 
-async def close(call: Call) -> ToldList:
+async def close(call: Call) -> ResultList:
     """Close decisions without further answers."""
     hosted = await call.hosted()
     answers = [
         Answer(None, refused=entry) if isinstance(entry, str) else Answer(entry.decision, hosted.number_of(entry.decision))
         for entry in await call.entries(CLOSE)
     ]
-    return ToldList(await _results(call.registry, hosted, answers, hosted.close))
+    results = await _results(call.registry, hosted, answers, hosted.close)
+    return ResultList(results, results)
 
 
 async def _results(
     registry: Registry,
     hosted: HostedAgent,
     entries: Sequence[T],
-    step: Callable[[Sequence[T], int], Outcome[Told]],
+    step: Callable[[Sequence[T], int], Outcome[Result]],
     fetch: Callable[[Sequence[T]], Awaitable[None]] | None = None,
-) -> list[Told]:
+) -> list[Result]:
     results = await _in_slices(registry, hosted, entries, step, fetch)
     if any(result.result == "same" for result in results):
         await registry.settled(hosted)  # what it is the same as may not be on disk yet

@@ -41,17 +41,19 @@ class Spending:
 
     def worst(self, agent: Agent, action: int, reserve: Reserve, rules: int = RULES) -> float:
         """Return the cost at which a decision counts before its bill is reported."""
-        return self._counted(self.cap.worst.get(str(agent.setup.actions[action]), self._line(agent).high), reserve, rules)
+        return self._counted(
+            self.cap.worst.get(str(agent.setup.actions[action]), self._constraint(agent).high), reserve, rules
+        )
 
     def _counted(self, worst: float, reserve: Reserve, rules: int = RULES) -> float:
         """Return what counts of an action that costs this at worst."""
-        if reserve is None or self.cap.line not in reserve:
+        if reserve is None or self.cap.constraint not in reserve:
             return worst
-        wanted = reserve[self.cap.line]
+        wanted = reserve[self.cap.constraint]
         return wanted if self.cap.trust_reserve or not rules else max(wanted, worst)
 
-    def _line(self, agent: Agent) -> Constraint:
-        return next(line for line in agent.setup.constraints if line.name == self.cap.line)
+    def _constraint(self, agent: Agent) -> Constraint:
+        return next(item for item in agent.setup.constraints if item.name == self.cap.constraint)
 
     def fits(self, worst: float, at: int) -> bool:
         """Return whether a decision with this largest cost still fits."""
@@ -60,7 +62,7 @@ class Spending:
 
     def fitting(self, agent: Agent, actions: list[int], reserve: Reserve, at: int) -> list[int]:
         """Return the actions of these that still fit, each at its largest cost."""
-        usual = self.fits(self._counted(self._line(agent).high, reserve), at)
+        usual = self.fits(self._counted(self._constraint(agent).high, reserve), at)
         named = {label: self.fits(self._counted(worst, reserve), at) for label, worst in self.cap.worst.items()}
         if not named:
             return actions if usual else []
@@ -78,9 +80,9 @@ class Spending:
         self.reserved += worst
 
     def least(self, agent: Agent, rules: int) -> float | None:
-        """Return the least that a bill counts as: the end of the range, or anything if the line allows refunds."""
-        line = self._line(agent)
-        return None if not rules else -inf if line.refunds else line.low
+        """Return the least that a bill counts as: the end of the range, or anything if the constraint allows refunds."""
+        constraint = self._constraint(agent)
+        return None if not rules else -inf if constraint.refunds else constraint.low
 
     def settle(self, number: int, value: object, least: float | None = 0.0, final: bool = True) -> None:
         """Count a bill in place of the worst; one of a past period counts no more.
@@ -106,7 +108,7 @@ class Spending:
         if now is not None and period >= 0 and self.period_of(now) > period:
             period, spent, reserved = self.period_of(now), 0.0, 0.0
         return {
-            "line": cap.line,
+            "constraint": cap.constraint,
             "per": cap.per,
             "total": cap.total,
             "spent": spent,
@@ -132,14 +134,14 @@ class Spending:
 
 def check_caps(caps: Sequence[Cap], agent: Agent) -> None:
     """Raise an error for caps that cannot be met."""
-    senses = {line.name: line.sense for line in agent.setup.constraints}
+    senses = {item.name: item.sense for item in agent.setup.constraints}
     for cap in caps:
-        if senses.get(cap.line) != "at most":
+        if senses.get(cap.constraint) != "at most":
             there = ", ".join(name for name, sense in senses.items() if sense == "at most") or "none"
-            raise ValueError(f"a cap must name a line with at_most, one of {there}, got {cap.line!r}")
+            raise ValueError(f"a cap must name a constraint with at_most, one of {there}, got {cap.constraint!r}")
         unknown = sorted(set(cap.worst) - set(map(str, agent.setup.actions)))
         if unknown:
-            raise ValueError(f"there is no action {unknown[0]!r} for the cap on {cap.line}")
+            raise ValueError(f"there is no action {unknown[0]!r} for the cap on {cap.constraint}")
     if caps and agent.exposure.fallback is None:
         raise ValueError("a cap needs safety.fallback, the action that is taken when the cap is spent")
 
@@ -151,11 +153,14 @@ class Caps:
         self.spendings = [Spending(cap) for cap in caps]
 
     def replaced(self, caps: Sequence[Cap]) -> "Caps":
-        """Return other caps; what was spent in this period on the line and period of a cap stays spent."""
-        twin, before = Caps(caps), {(spending.cap.line, spending.cap.per): spending.plain() for spending in self.spendings}
+        """Return other caps; what was spent in this period on the constraint and period of a cap stays spent."""
+        twin, before = (
+            Caps(caps),
+            {(spending.cap.constraint, spending.cap.per): spending.plain() for spending in self.spendings},
+        )
         for spending in twin.spendings:
-            if (spending.cap.line, spending.cap.per) in before:
-                spending.restore(before[spending.cap.line, spending.cap.per])
+            if (spending.cap.constraint, spending.cap.per) in before:
+                spending.restore(before[spending.cap.constraint, spending.cap.per])
         return twin
 
     def affordable(self, agent: Agent, there: list[int], reserve: Reserve, at: int) -> tuple[list[int] | None, str]:
@@ -181,7 +186,7 @@ class Caps:
     ) -> None:
         """Count bills. Of a call that failed, `unbilled` has the values that are assumed until a bill comes."""
         for spending in self.spendings:
-            name = spending.cap.line
+            name = spending.cap.constraint
             if name in values:
                 final = values[name] != unbilled.get(name)
                 spending.settle(number, values[name], spending.least(agent, rules), final)

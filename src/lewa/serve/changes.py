@@ -9,12 +9,12 @@ from msgspec import UNSET
 from lewa.agent import Agent
 from lewa.agent.breaker import USUAL
 from lewa.agent.records import Change
-from lewa.serve.bodies import breaker_of, line_from
+from lewa.serve.bodies import breaker_of, setup_of
 from lewa.serve.schema import (
     AgentChange,
     AgentSetup,
     BreakerSetup,
-    LineChange,
+    ConstraintChange,
     NewAction,
     Safety,
     SafetyChange,
@@ -25,7 +25,7 @@ def set_safety(agent: Agent, safety: Safety) -> None:
     """Begin with this safety: in an order in which each step is allowed."""
     if safety.fallback is not None:
         agent.set_fallback(safety.fallback)
-    for action, share in (safety.floors | safety.shares).items():
+    for action, share in safety.shares.items():
         agent.set_share(action, share)
     if safety.exposure != 1:
         agent.set_exposure(safety.exposure)
@@ -37,7 +37,7 @@ def check_change(wanted: AgentChange) -> None:
     """Raise an error for a change that changes nothing: it would be a new version all the same."""
     names = [name for name in wanted.__struct_fields__ if name != "why"]
     values = {name: getattr(wanted, name) for name in names}
-    if all(value is UNSET or (value == [] and name in ("lines", "add", "retire")) for name, value in values.items()):
+    if all(value is UNSET or (value == [] and name in ("constraints", "add", "retire")) for name, value in values.items()):
         raise ValueError(f"a change needs at least one of {', '.join(names)}, got none")
 
 
@@ -45,8 +45,8 @@ def make_changes(agent: Agent, wanted: AgentChange, who: str) -> list[Change]:
     """Change an agent, which may be spoiled if this is refused: give a copy. Return the records."""
     why = "" if wanted.why is UNSET else wanted.why
     made: list[Change] = []
-    for line in () if wanted.lines is UNSET else wanted.lines:
-        made += _line(agent, line, who, why)
+    for constraint in () if wanted.constraints is UNSET else wanted.constraints:
+        made += _constraint(agent, constraint, who, why)
     for action in () if wanted.add is UNSET else wanted.add:
         made.append(_add(agent, action, who, why))
     if wanted.safety is not UNSET:
@@ -58,33 +58,36 @@ def make_changes(agent: Agent, wanted: AgentChange, who: str) -> list[Change]:
     return made
 
 
-def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
-    old = next((constraint for constraint in agent.setup.constraints if constraint.name == line.name), None)
+def _constraint(agent: Agent, wanted: ConstraintChange, who: str, why: str) -> list[Change]:
+    old = next((constraint for constraint in agent.setup.constraints if constraint.name == wanted.name), None)
     if old is None:
         names = ", ".join(constraint.name for constraint in agent.setup.constraints)
-        raise ValueError(f"there is no line {line.name!r}: there are {names}")
-    limit, other = (line.at_most, line.at_least) if old.sense == "at most" else (line.at_least, line.at_most)
+        raise ValueError(f"there is no constraint {wanted.name!r}: there are {names}")
+    limit, other = (wanted.at_most, wanted.at_least) if old.sense == "at most" else (wanted.at_least, wanted.at_most)
     if other is not UNSET:
         raise ValueError(
-            f"a change cannot turn at_most into at_least or the reverse: the line {line.name} is {old.sense} {old.limit:g}"
+            "a change cannot turn at_most into at_least or the reverse: "
+            f"the constraint {wanted.name} is {old.sense} {old.limit:g}"
         )
     steps: list[Callable[[], Change]] = []
     if limit is not UNSET:
-        steps.append(lambda: agent.set_limit(line.name, limit, who=who, why=why))
-    if line.range is not UNSET:
-        ends = line.range
-        steps.append(lambda: agent.set_range(line.name, ends, who=who, why=why))
+        steps.append(lambda: agent.set_limit(wanted.name, limit, who=who, why=why))
+    if wanted.range is not UNSET:
+        ends = wanted.range
+        steps.append(lambda: agent.set_range(wanted.name, ends, who=who, why=why))
         if ends[0] <= old.limit <= ends[1]:
             steps.reverse()  # the new limit may lie in the new range only
-    if line.forgive is False:
-        raise ValueError(f"forgive of the line {line.name} must be true if it is there, got false")
-    if line.forgive is not UNSET:
-        steps.append(lambda: agent.forgive(line.name, who=who, why=why))
-    for value, change in ((line.carry_over, agent.set_carry_over), (line.refunds, agent.set_refunds)):
+    if wanted.forgive is False:
+        raise ValueError(f"forgive of the constraint {wanted.name} must be true if it is there, got false")
+    if wanted.forgive is not UNSET:
+        steps.append(lambda: agent.forgive(wanted.name, who=who, why=why))
+    for value, change in ((wanted.carry_over, agent.set_carry_over), (wanted.refunds, agent.set_refunds)):
         if value is not UNSET:
-            steps.append(partial(change, line.name, value, who=who, why=why))  # type: ignore[arg-type]  # each its own
+            steps.append(partial(change, wanted.name, value, who=who, why=why))  # type: ignore[arg-type]  # each its own
     if not steps:
-        raise ValueError(f"a change of the line {line.name} needs a limit, range, carry_over, refunds or forgive, got none")
+        raise ValueError(
+            f"a change of the constraint {wanted.name} needs a limit, range, carry_over, refunds or forgive, got none"
+        )
     return [step() for step in steps]
 
 
@@ -116,20 +119,20 @@ def _known(agent: Agent, action: str) -> str:
 def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
     """Return the set-up as it is after all changes, as the agent has it."""
     exposure, labels = agent.exposure, [str(label) for label in agent.setup.actions]
-    lines = [line_from(constraint) for constraint in agent.setup.constraints]
+    constraints = [setup_of(constraint) for constraint in agent.setup.constraints]
     safety = Safety(
         mode=exposure.mode,  # type: ignore[arg-type]  # checked by the agent
         exposure=exposure.share,
         fallback=None if exposure.fallback is None else labels[exposure.fallback],
         shares={labels[i]: share for i, share in exposure.minimum.items()},
     )
-    setup.lines, setup.safety = lines, safety
+    setup.constraints, setup.safety = constraints, safety
     setup.breaker = UNSET if agent.setup.breaker == USUAL else None
     if agent.setup.breaker not in (USUAL, None):
         setup.breaker = msgspec.convert(agent.setup.breaker, BreakerSetup, from_attributes=True)
     active = [i for i in range(len(labels)) if i not in exposure.retired]
     setup.actions = [labels[i] for i in active]
-    ends = {"reward": agent.setup.reward_range, **{line.name: line.range for line in lines if line.range}}
+    ends = {"reward": agent.setup.reward_range, **{item.name: item.range for item in constraints if item.range}}
     setup.answers.expected = {  # a range may have become narrower
         name: [min(max(values[i], ends[name][0]), ends[name][1]) for i in active]
         for name, values in agent.setup.expected.items()

@@ -13,12 +13,12 @@ from lewa.serve.loopback import Connection
 SETUP: dict[str, Any] = {
     "name": "router",
     "actions": ["small", "medium", "large"],
-    "lines": [{"name": "cost", "at_most": 0.004, "range": [0, 0.02]}, {"name": "quality", "at_least": 0.62}],
+    "constraints": [{"name": "cost", "at_most": 0.004, "range": [0, 0.02]}, {"name": "quality", "at_least": 0.62}],
     "reward": {"range": [0, 1]},
     "seed": 7,
     "answers": {"close_after": "20s", "max_open": 5000},
     "safety": {"fallback": "small"},
-    "caps": [{"line": "cost", "total": 20, "per": "minute", "worst": {"small": 0.002, "medium": 0.015}}],
+    "caps": [{"constraint": "cost", "total": 20, "per": "minute", "worst": {"small": 0.002, "medium": 0.015}}],
 }
 WORTH = {"small": (0.55, 0.001, 0.6), "medium": (0.70, 0.004, 0.72), "large": (0.88, 0.012, 0.9)}  # reward, cost, quality
 SHOCK = 2.5  # by which "medium" is dearer in the second half

@@ -1,4 +1,4 @@
-"""The journal for others: NDJSON, Parquet, and the question what other lines would have been worth."""
+"""The journal for others: NDJSON, Parquet, and the question what other limits would have been worth."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from lewa.serve.bodies import COLUMNS, DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.reads import Reads
-from lewa.serve.schema import Line, WhatIf
+from lewa.serve.schema import ConstraintSetup, WhatIf
 from lewa.version import install
 
 PAGE = 5_000
@@ -69,7 +69,7 @@ class Pages:
 
 
 def field_columns(fields: Sequence[str]) -> dict[str, str]:
-    """Return the column of each field. Agents of before may have a line with the name of another column.
+    """Return the column of each field. Agents of before may have a constraint with the name of another column.
 
     >>> field_columns(["reward", "cost", "action", "action_value"])
     {'reward': 'reward', 'cost': 'cost', 'action': 'action_value_', 'action_value': 'action_value'}
@@ -125,7 +125,7 @@ def parquet(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) 
 
 
 def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: HostedAgent, wanted: WhatIf) -> dict[str, object]:
-    """Return the frontier of the journal: at each line the best mixture by what was told, and its value off-policy."""
+    """Return the frontier of the journal: at each limit the best mixture by what was told, and its value off-policy."""
     columns, names = table(rows, actions, hosted.fields), field_columns(hosted.fields)
     whole = [
         n
@@ -135,22 +135,22 @@ def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: HostedAgent, wa
     log = {name: [columns[name][n] for n in whole] for name in ("action", "propensity", *names.values())}
     if len(whole) < 2:
         raise RequestError(409, f"the journal must have at least 2 decisions with complete answers, got {len(whole)}")
-    lines = {line.name: line for line in hosted.setup.lines}
-    varied = wanted.line or hosted.fields[1]
-    unknown = sorted({varied, *wanted.lines} - set(lines))
+    constraints = {item.name: item for item in hosted.setup.constraints}
+    varied = wanted.constraint or hosted.fields[1]
+    unknown = sorted({varied, *wanted.constraints} - set(constraints))
     if unknown:
-        raise RequestError(400, f"there is no line {unknown[0]!r}: there are {', '.join(lines)}")
-    standing = {line.name: _limit(line) for line in hosted.setup.lines if line.name != varied} | wanted.lines
+        raise RequestError(400, f"there is no constraint {unknown[0]!r}: there are {', '.join(constraints)}")
+    standing = {name: _limit(item) for name, item in constraints.items() if name != varied} | wanted.constraints
     named, budgets = standing.pop(varied, None), wanted.budgets
     if named is not None and budgets is not None:
-        raise RequestError(400, f"the limit of {varied} is in lines, {named:g}, and in budgets: name it once")
-    declared = {"reward": hosted.setup.reward.range} | {name: line.range for name, line in lines.items()}
+        raise RequestError(400, f"the limit of {varied} is in constraints, {named:g}, and in budgets: name it once")
+    declared = {"reward": hosted.setup.reward.range} | {name: item.range for name, item in constraints.items()}
     ranges = {name: _seen(log[names[name]], ends) for name, ends in declared.items()}
     result = frontier(
         log,
         reward=f"reward={ranges['reward']}",
-        at_most=[f"{names[line.name]}={ranges[line.name]}" for line in hosted.setup.lines if line.at_most is not None],
-        at_least=[f"{names[line.name]}={ranges[line.name]}" for line in hosted.setup.lines if line.at_least is not None],
+        at_most=[f"{names[name]}={ranges[name]}" for name, item in constraints.items() if item.at_most is not None],
+        at_least=[f"{names[name]}={ranges[name]}" for name, item in constraints.items() if item.at_least is not None],
         action="action",
         propensity="propensity",
         budgets=budgets if named is None else [named],
@@ -160,8 +160,8 @@ def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: HostedAgent, wa
     return {"decisions": len(whole), **result.plain()}
 
 
-def _limit(line: Line) -> float:
-    return float(line.at_most if line.at_most is not None else line.at_least or 0.0)
+def _limit(setup: ConstraintSetup) -> float:
+    return float(setup.at_most if setup.at_most is not None else setup.at_least or 0.0)
 
 
 def _seen(values: Sequence[float], declared: tuple[float, float]) -> str:

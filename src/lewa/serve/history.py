@@ -37,7 +37,7 @@ class Point(TypedDict):
     reward: float | None
     recent_reward: float | None
     shares: list[float]
-    lines: list[dict[str, object]]
+    constraints: list[dict[str, object]]
     guarantee: str  # one sentence
     warnings: list[str]
 

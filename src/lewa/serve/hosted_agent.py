@@ -41,9 +41,10 @@ from lewa.serve.changes import check_change, current, make_changes, set_safety
 from lewa.serve.errors import RequestError
 from lewa.serve.history import History
 from lewa.serve.idempotency import KeyMemory
+from lewa.serve.old_words import modern
 from lewa.serve.rehearsal import Rehearsal
 from lewa.serve.reports import Answer, Failed, Open, Outcome, Reports, Values, fresh_values
-from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query, Told, microseconds
+from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query, Result, microseconds
 from lewa.serve.terms import add_terms, terms_at, terms_of
 from lewa.serve.watchdog import Watched, check_watchdog, watch
 
@@ -52,7 +53,7 @@ SHOWN = 20  # actions up to which a decision is answered with all propensities
 WINDOW = 500  # decisions, and rewards, that the page and the metrics look back at
 EMPTY = Query()
 UNKNOWN = "this decision is not in the journal, which has {}; a restored backup lacks those made after it"
-Result = tuple[str, str | None, Entry | None]  # what an answer did, why, and its record if something changed
+Step = tuple[str, str | None, Entry | None]  # what an answer did, why, and its record if something changed
 encode = msgspec.json.Encoder().encode
 
 
@@ -78,10 +79,7 @@ class HostedAgent:
         self.observes_all = kind is FeedbackKind.FULL
         self._at_close = agent.setup.learns_at_close
         self.terms = [terms_of(agent, 1, 1, self.close_after)]  # the oldest first
-        # Its place in the store
-        self.number, self.chain, self.epoch = 0, Chain(), 0
-        self.snapshot_seq = self.snapshot_at = 0
-        # Its place in this process
+        self.number, self.chain, self.epoch, self.snapshot_seq, self.snapshot_at = 0, Chain(), 0, 0, 0
         self.keys, self.dropped = KeyMemory(), False
         self.idle = asyncio.Event()  # cleared while a thread changes the agent
         self.idle.set()
@@ -119,9 +117,9 @@ class HostedAgent:
     @classmethod
     def create(cls, setup: AgentSetup) -> tuple[Self, Entry]:
         """Make an agent, and the first entry of its journal: the set-up, and the agent it gave, learner and all."""
-        for line in setup.lines:
-            if line.name in COLUMNS:
-                raise ValueError(f"a line must not be called {', '.join(COLUMNS)}, which exports have, got {line.name!r}")
+        taken = [item.name for item in setup.constraints if item.name in COLUMNS]
+        if taken:
+            raise ValueError(f"a constraint must not be called {', '.join(COLUMNS)}, which exports have, got {taken[0]!r}")
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_answers(setup.answers)
@@ -138,7 +136,7 @@ class HostedAgent:
         if row.kind != "set" or row.seq != 1:
             raise ValueError(f"a journal must begin with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
-        hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
+        hosted = cls(msgspec.convert(modern(plain["setup"]), AgentSetup), Agent.restore(plain["agent"]))
         hosted.at = row.at
         hosted.follow(Way.of(plain))
         return hosted
@@ -184,7 +182,7 @@ class HostedAgent:
         for change in body["changes"]:
             self.agent.apply(change)
         service = {name: body[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in body}
-        wanted, setup = msgspec.convert(service, AgentChange), self.setup
+        wanted, setup = msgspec.convert(modern(service), AgentChange), self.setup
         if wanted.answers is not UNSET and wanted.answers.close_after is not UNSET:
             setup.answers.close_after = wanted.answers.close_after
         if wanted.keys_for is not UNSET:
@@ -394,7 +392,7 @@ class HostedAgent:
         """Return a decision as a caller gets it: the same at any time, whatever was changed meanwhile."""
         terms = self.terms[-1] if number >= self.terms[-1].since else terms_at(self.terms, number)
         has_room = body.q is not None and len(body.q) <= SHOWN
-        prices = {name: x * reward / line for (name, reward, line), x in zip(terms.units, body.m, strict=False)}
+        units = list(zip(terms.units, body.m, strict=False))
         return Decided(
             decision=write_id(self.name, number, body.t),
             action=self.actions[body.a],
@@ -402,30 +400,31 @@ class HostedAgent:
             version=terms.version,
             by=body.by,
             propensities=dict(zip(self.actions, body.q or (), strict=False)) if has_room else None,
-            prices=prices or None,
+            multipliers={name: x for (name, _, _), x in units} or None,
+            prices={name: x * reward / width for (name, reward, width), x in units} or None,
             available=None if body.v is None else [self.actions[i] for i in body.v],
             close_at=None if terms.close_after is None else (at + terms.close_after) / 1e6,
         )
 
-    def observe(self, observations: Sequence[Observation | str], at: int) -> Outcome[Told]:
+    def observe(self, observations: Sequence[Observation | str], at: int) -> Outcome[Result]:
         """Take over decisions made elsewhere, with their propensities, and what is known of them."""
         if self.retired:
             raise RequestError(410, f"{self.name} is retired: it records no decisions made elsewhere")
-        self.at, outcome = at, Outcome[Told]()
+        self.at, outcome = at, Outcome[Result]()
         outcome.results += [self._observe_one(seen, outcome) for seen in observations]
         return outcome
 
-    def _observe_one(self, seen: Observation | str, outcome: Outcome[Told]) -> Told:
+    def _observe_one(self, seen: Observation | str, outcome: Outcome[Result]) -> Result:
         if isinstance(seen, str):
-            return Told(None, "refused", seen)
+            return Result(None, "refused", seen)
         known = None if seen.key is None else self.keys.find(seen.key, self.at - self.keys_for, elsewhere=True)
         if known is not None:
-            return Told(self.id_of(known), "same")
+            return Result(self.id_of(known), "same")
         try:
             record = self._record_elsewhere(seen)
             self.agent.apply(record)
         except ValueError as error:
-            return Told(None, "refused", str(error))
+            return Result(None, "refused", str(error))
         number, action = record.id, self._index[seen.action]
         body = DecisionBody(
             a=action,
@@ -445,7 +444,7 @@ class HostedAgent:
         outcome.entries += [entry] if entry is not None else []
         if seen.key is not None:
             outcome.keys.append(self.keys.bind(self.number, seen.key, number, self.at, elsewhere=True))
-        return Told(self.id_of(number), "kept" if number in self.reports.open else "learned")
+        return Result(self.id_of(number), "kept" if number in self.reports.open else "learned")
 
     def _record_elsewhere(self, seen: Observation) -> Decision:
         if seen.by.strip().lower() in OWN_WORDS:
@@ -459,11 +458,11 @@ class HostedAgent:
 
     # Answers -------------------------------------------------------------------------------------------------------------
 
-    def tell(self, answers: Sequence[Answer], at: int) -> Outcome[Told]:
+    def tell(self, answers: Sequence[Answer], at: int) -> Outcome[Result]:
         """Apply the reported values of decisions, each answer for itself; whole ones in a row are learned together."""
-        self.at, outcome = at, Outcome[Told]()
+        self.at, outcome = at, Outcome[Result]()
         bulk: dict[int, dict[str, float]] = {}
-        results: list[Result] = []
+        results: list[Step] = []
         for answer in answers:
             whole = self._whole_values(answer) if len(answers) > 1 else None
             if whole is not None and answer.number not in bulk:
@@ -475,7 +474,7 @@ class HostedAgent:
             results.append(("refused", answer.refused, None) if refused else self._tell(answer.number, answer.values))
         results += self._tell_bulk(bulk)
         outcome.entries += [entry for _, _, entry in results if entry is not None]
-        outcome.results += [Told(answer.decision, *result[:2]) for answer, result in zip(answers, results, strict=True)]
+        outcome.results += [Result(answer.decision, *result[:2]) for answer, result in zip(answers, results, strict=True)]
         self.results.update(result for result, _, _ in results)
         return outcome
 
@@ -491,7 +490,7 @@ class HostedAgent:
             return dict(values)  # type: ignore[arg-type]
         return {name: float(value) for name, value in values.items()} if kinds <= {int, float} else None  # type: ignore[arg-type]
 
-    def _tell_bulk(self, bulk: Mapping[int, dict[str, float]]) -> list[Result]:
+    def _tell_bulk(self, bulk: Mapping[int, dict[str, float]]) -> list[Step]:
         if len(bulk) < 2:
             return [self._tell(number, values) for number, values in bulk.items()]
         try:
@@ -503,7 +502,7 @@ class HostedAgent:
         self.reports.finish_all(bulk)  # type: ignore[arg-type]  # nobody else has them
         return [("learned", None, Entry("feedback", number, encode(values).decode())) for number, values in bulk.items()]
 
-    def _tell(self, number: int, values: Values) -> Result:
+    def _tell(self, number: int, values: Values) -> Step:
         """Apply the reported values of a decision."""
         if not 1 <= number <= self.decisions:
             return "unknown", UNKNOWN.format(self.decisions), None
@@ -533,13 +532,13 @@ class HostedAgent:
             return "refused", str(error), None
         return result, None, Entry(kind, number, encode(fresh).decode())
 
-    def _fail(self, number: int, values: Values) -> Result:
+    def _fail(self, number: int, values: Values) -> Step:
         taken = self.agent.fail(number, **values).values
         body: dict[str, Number] = {name: list(value) if isinstance(value, tuple) else value for name, value in taken.items()}
         self._add_values(number, body, failed=True)
         return "failed", None, Entry("fail", number, encode(body).decode())
 
-    def _fail_again(self, before: Values) -> Result:
+    def _fail_again(self, before: Values) -> Step:
         """Return the result of a failure of a decision that has ended: it may be the same one, sent again."""
         if self.observes_all or before.get("reward") == self.agent.setup.reward_range[0]:
             return "same", None, None
@@ -547,9 +546,9 @@ class HostedAgent:
             return "conflict", f"the reward was reported before as {before['reward']}; nothing was changed", None
         return "late", "the decision was closed before; its failure is not learned", None
 
-    def close(self, answers: Sequence[Answer], at: int) -> Outcome[Told]:
+    def close(self, answers: Sequence[Answer], at: int) -> Outcome[Result]:
         """End decisions that get no further values."""
-        self.at, outcome = at, Outcome[Told]()
+        self.at, outcome = at, Outcome[Result]()
         for answer in answers:
             result, why = ("refused", answer.refused) if answer.refused is not None else ("same", None)
             if answer.number in self.reports.open:
@@ -557,7 +556,7 @@ class HostedAgent:
                 result = "closed"
             elif answer.refused is None and not 1 <= answer.number <= self.decisions:
                 result, why = "unknown", UNKNOWN.format(self.decisions)
-            outcome.results.append(Told(answer.decision, result, why))
+            outcome.results.append(Result(answer.decision, result, why))
         return outcome
 
     def _close(self, number: int, why: str) -> Entry:

@@ -12,7 +12,7 @@ class Limits(NamedTuple):
     entry_values: int = 20_000  # of an entry of a list, or of the only one
     agents: int = 1_000
     actions: int = 1_000
-    lines: int = 16
+    constraints: int = 16
     advice: int = 4_096  # chances in the advice of a decision: policies times actions
     open: int = 100_000  # decisions of one agent
     lag: float = 1.0  # seconds that the oldest call may wait for its commit

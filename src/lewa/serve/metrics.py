@@ -189,7 +189,7 @@ class AgentMetrics(Collector):
             gauges["failed"].add_metric(name, status.get("failed", 0))
             if status.get("reward") is not None:
                 gauges["reward"].add_metric(name, status["reward"])
-            for line in status.get("lines", ()):
+            for line in status.get("constraints", ()):
                 label = [hosted.name, line["name"]]
                 for metric, field in LINES.items():
                     if line[field] is not None:
@@ -220,9 +220,9 @@ class AgentMetrics(Collector):
                 mode.add_metric([hosted.name, name], hosted.setup.safety.mode == name)
             for cap in hosted.caps.summary(self._registry.now()):
                 for name, family in caps.items():
-                    family.add_metric([hosted.name, str(cap["line"]), str(cap["per"])], cap[name])  # type: ignore[arg-type]
+                    family.add_metric([hosted.name, str(cap["constraint"]), str(cap["per"])], cap[name])  # type: ignore[arg-type]
             seen = self._statuses.of(hosted).get("blind", ())
-            for line in dict.fromkeys(rule.line for rule in hosted.setup.watchdog):
+            for line in dict.fromkeys(rule.constraint for rule in hosted.setup.watchdog):
                 blind.add_metric([hosted.name, line], line in seen)
         yield from (mode, *caps.values(), blind)
 

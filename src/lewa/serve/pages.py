@@ -148,13 +148,13 @@ def describe(hosted: HostedAgent, point: Point, caller: Caller) -> dict[str, obj
         "retired": hosted.retired,
         "actions": hosted.actions[:ACTIONS],
         "hidden": max(0, len(hosted.actions) - ACTIONS),
-        "lines": [
+        "constraints": [
             {
                 "name": line.name,
                 "sense": "at most" if line.at_most is not None else "at least",
                 "limit": line.at_most if line.at_most is not None else line.at_least,
             }
-            for line in hosted.setup.lines
+            for line in hosted.setup.constraints
         ],
         "safety": {"mode": hosted.setup.safety.mode, "fallback": hosted.setup.safety.fallback},
         "live": hosted.setup.actions,

@@ -10,10 +10,11 @@ from lewa.agent.reserves import reserved_averages
 from lewa.agent.status.report import Status
 from lewa.serve.history import Point
 from lewa.serve.hosted_agent import HostedAgent
+from lewa.serve.old_words import with_old
 from lewa.serve.rehearsal import Rehearsal, look, nothing
 from lewa.serve.schema import AgentView
 
-LINE = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
+DRAWN = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
 OPTIONS = ("max_pending and expire_after", "answers.max_open and answers.close_after")  # their names here
 
 
@@ -32,26 +33,25 @@ def _describe(hosted: HostedAgent, standing: Status, now: int | None) -> dict[st
     late = {name: {"values": count, "average": total / count} for name, (count, total) in reports.late.items() if count}
     plain["warnings"] = [str(warning).replace(*OPTIONS) for warning in plain["warnings"]] + [why for _, why in blind]
     plain["codes"] = [*plain["codes"], *("blind" for _ in blind)]
-    lines = plain.pop("constraints")  # the word of the setup that the user sent
     reserves = {number: waits.reserve for number, waits in reports.open.copy().items() if waits.reserve is not None}
     for name, average in reserved_averages(hosted.agent, reserves).items() if reserves else ():
-        next(line for line in lines if line["name"] == name)["reserved"] = average
-    return {
+        next(item for item in plain["constraints"] if item["name"] == name)["reserved"] = average
+    described = {
         "name": hosted.name,
         "version": hosted.version,
         **plain,
-        "lines": lines,
         "late_values": late,
         "safety": msgspec.to_builtins(hosted.setup.safety),
         "caps": hosted.caps.summary(now),
-        "blind": [line for line, _ in blind],
+        "blind": [name for name, _ in blind],
         "retired": hosted.retired,
     }
+    return with_old(described)
 
 
 def view_of(hosted: HostedAgent) -> AgentView:
     """Return an agent as it is set up after its last record."""
-    setup = msgspec.to_builtins(hosted.setup)
+    setup = with_old(msgspec.to_builtins(hosted.setup))
     return AgentView(hosted.name, hosted.version, hosted.retired, setup, hosted.learner, hosted.decisions, hosted.seq)
 
 
@@ -98,7 +98,7 @@ def point_of(hosted: HostedAgent, status: Mapping[str, Any], at: int) -> Point:
         "reward": status.get("reward"),
         "recent_reward": recent_reward(hosted),
         "shares": recent_shares(hosted)[:20],
-        "lines": [{name: line[name] for name in LINE} for line in status.get("lines", ())],
+        "constraints": [{name: item[name] for name in DRAWN} for item in status.get("constraints", ())],
         "guarantee": _guarantee(status),
         "warnings": status.get("warnings", []),
     }

@@ -412,8 +412,8 @@ class Registry:
 
     def _watch(self, hosted: HostedAgent, at: int) -> None:
         watched = hosted.watch()
-        for line, why in set(watched.blind) - hosted.blind:
-            log("watchdog blind", agent=hosted.name, line=line, why=why)
+        for name, why in set(watched.blind) - hosted.blind:
+            log("watchdog blind", agent=hosted.name, constraint=name, why=why)
         hosted.blind = set(watched.blind)
         if watched.broken is not None:
             rule, why = watched.broken

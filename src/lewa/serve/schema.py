@@ -50,7 +50,7 @@ def microseconds(duration: str) -> int:
 CarryOver = Literal["all", "none"] | Annotated[float, Meta(ge=0)]
 
 
-class Line(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ConstraintSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A quantity whose long-run average must be at_most or at_least a limit, in the application's units.
 
     `carry_over` is how much of what was saved may be spent later; with `refunds`, values below the range count in full.
@@ -75,7 +75,7 @@ class Answers(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     close_after: Duration | None = None
     unanswered: str | dict[str, float] = "charge"
-    learn: Literal["when told", "at close"] = "when told"  # "at close" if the delay of an answer depends on its values
+    learn: Literal["answer", "close"] = "answer"  # "close" if the delay of an answer depends on its values
     expected: dict[str, list[float]] = {}
     max_open: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
 
@@ -91,21 +91,19 @@ class Safety(Struct, forbid_unknown_fields=True):
     exposure: Unit = 1.0
     fallback: Label | None = None
     shares: dict[str, Unit] = {}  # minimum shares of actions
-    floors: dict[str, Unit] = {}  # another name for shares
 
 
 class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A hard cap on the total of a line over one period (in UTC); when it is spent, the fallback is taken.
+    """A hard cap on the total of a constraint over one period (in UTC); when it is spent, the fallback is taken.
 
     Until its bill is reported, a decision counts at its largest possible cost: `worst` of its action, else the end of the
     range. The `reserve` of a query can make it larger, and smaller only with `trust_reserve`.
     """
 
-    line: Label
+    constraint: Label
     total: Annotated[float, Meta(gt=0)]
     per: Literal["minute", "hour", "day", "week"] = "day"
     worst: dict[str, Annotated[float, Meta(ge=0)]] = {}
-    when_spent: Literal["fallback"] = "fallback"
     trust_reserve: bool = False
 
 
@@ -115,7 +113,7 @@ class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
     `if_blind` is what the rule does if refunds leave that unknown: judge by values clipped to the range, or only warn.
     """
 
-    line: Label
+    constraint: Label
     band: float | None = None
     debt: float | None = None
     then: Literal["off", "shadow"] = "off"
@@ -135,7 +133,7 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     name: Name
     actions: Annotated[list[Label], Meta(min_length=1)]
-    lines: Annotated[list[Line], Meta(min_length=1)]
+    constraints: Annotated[list[ConstraintSetup], Meta(min_length=1)]
     reward: Reward = field(default_factory=Reward)
     learner: str = "auto"
     settings: dict[str, Any] = {}
@@ -171,8 +169,8 @@ class SafetyChange(Struct, forbid_unknown_fields=True):
     shares: dict[str, Unit] | UnsetType = UNSET
 
 
-class LineChange(Struct, forbid_unknown_fields=True):
-    """A new limit or range of a line, or other terms; the debt changes only if it is to be forgiven."""
+class ConstraintChange(Struct, forbid_unknown_fields=True):
+    """A new limit or range of a constraint, or other terms; the debt changes only if it is to be forgiven."""
 
     name: Label
     at_most: float | UnsetType = UNSET
@@ -195,7 +193,7 @@ class NewAction(Struct, forbid_unknown_fields=True):
 class AgentChange(Struct, forbid_unknown_fields=True):
     """A change of an agent: one record of its journal, applied completely or not at all."""
 
-    lines: list[LineChange] | UnsetType = UNSET
+    constraints: list[ConstraintChange] | UnsetType = UNSET
     add: list[NewAction] | UnsetType = UNSET
     retire: list[Label] | UnsetType = UNSET
     safety: SafetyChange | UnsetType = UNSET
@@ -230,8 +228,8 @@ class Query(Struct, forbid_unknown_fields=True):
 
     key: Key | None = None
     available: list[Label] | None = None
-    reserve: dict[str, float] | None = None  # the values at which it counts, in lines and in caps, until its bill comes
-    if_unused: Literal["forget"] | None = None  # only for an agent whose answers.unanswered is "expire"
+    reserve: dict[str, float] | None = None  # the values at which it counts, in averages and in caps, until its bill comes
+    if_unused: Literal["forget"] | None = None  # until 0.4, and only where answers.unanswered is "expire": it does so anyway
     context: dict[str, Any] | None = None
     advice: dict[str, str | list[float] | dict[str, float]] | None = (
         None  # by policy: an action, or probabilities of actions
@@ -247,7 +245,8 @@ class Decided(Struct, omit_defaults=True):
     version: int
     by: str
     propensities: dict[str, float] | None = None
-    prices: dict[str, float] | None = None
+    multipliers: dict[str, float] | None = None  # by constraint, of values in [0, 1]
+    prices: dict[str, float] | None = None  # the same as reward per unit of the constraint
     available: list[str] | None = None
     close_at: float | None = None
 
@@ -268,7 +267,7 @@ class DecidedList(Struct):
     decisions: Annotated[list[Any], Meta(extra_json_schema={"items": EITHER})]
 
 
-class Told(Struct, omit_defaults=True):
+class Result(Struct, omit_defaults=True):
     """The result of one entry: learned, kept, failed, same, late, conflict, unknown or refused."""
 
     decision: str | None
@@ -276,10 +275,11 @@ class Told(Struct, omit_defaults=True):
     why: str | None = None
 
 
-class ToldList(Struct):
+class ResultList(Struct):
     """Results, in the order of the entries."""
 
-    results: list[Told] = field(name="told")
+    results: list[Result]
+    told: list[Result]  # the same, until 0.4
 
 
 class Close(Struct, forbid_unknown_fields=True):
@@ -310,7 +310,8 @@ class Observation(Struct, forbid_unknown_fields=True):
 class ObservedList(Struct):
     """The decisions that were recorded, in order."""
 
-    observed: list[Told]
+    results: list[Result]
+    observed: list[Result]  # the same, until 0.4
 
 
 class Play(Struct):
@@ -343,9 +344,9 @@ class Story(Struct):
 class WhatIf(Struct, forbid_unknown_fields=True):
     """Other limits, for which the rewards are to be estimated from the journal."""
 
-    line: str | None = None
+    constraint: str | None = None  # the one whose limit is varied
     budgets: Annotated[list[float], Meta(max_length=50)] | None = None
-    lines: dict[str, float] = {}
+    constraints: dict[str, float] = {}  # other limits
     points: Annotated[int, Meta(ge=2, le=50)] = 9
 
 

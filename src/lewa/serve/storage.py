@@ -17,6 +17,7 @@ from lewa.journal.store import Store
 from lewa.serve.bodies import Way
 from lewa.serve.hosted_agent import HostedAgent
 from lewa.serve.idempotency import REMEMBERED_KEYS
+from lewa.serve.old_words import modern
 from lewa.serve.reading import point_of, status_then
 from lewa.serve.reports import Open
 from lewa.serve.schema import AgentSetup
@@ -80,7 +81,7 @@ def restore(snapshot: Snapshot) -> HostedAgent:
     plain = json.loads(zlib.decompress(snapshot.body))
     if plain.get("format") != FORMAT:
         raise ValueError(f"a snapshot must have format {FORMAT}, got {plain.get('format')!r}")
-    hosted = HostedAgent(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
+    hosted = HostedAgent(msgspec.convert(modern(plain["setup"]), AgentSetup), Agent.restore(plain["agent"]))
     hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
     hosted.at, hosted.reports.late = snapshot.at, plain["late"]
     hosted.follow(Way.of(plain))

@@ -14,7 +14,7 @@ class Terms(NamedTuple):
     since: int
     version: int
     close_after: int | None  # microseconds
-    units: list[tuple[str, float, float]]  # of prices: the name of a line, the width of the reward and that of the line
+    units: list[tuple[str, float, float]]  # of prices: a constraint, the width of the reward and that of the constraint
 
 
 def terms_of(agent: Agent, since: int, version: int, close_after: int | None) -> Terms:

@@ -13,17 +13,17 @@ class Watched(NamedTuple):
     """The first rule that is broken, with the reason, and the rules that cannot be judged by all values."""
 
     broken: tuple[Watch, str] | None
-    blind: list[tuple[str, str]]  # the line of each rule, and a sentence
+    blind: list[tuple[str, str]]  # the constraint of each rule, and a sentence
 
 
 def check_watchdog(rules: Sequence[Watch], agent: Agent) -> None:
     """Raise an error for rules that can never apply."""
-    names = [line.name for line in agent.setup.constraints]
+    names = [item.name for item in agent.setup.constraints]
     for rule in rules:
-        if rule.line not in names:
-            raise ValueError(f"there is no line {rule.line!r} to watch: there are {', '.join(names)}")
+        if rule.constraint not in names:
+            raise ValueError(f"there is no constraint {rule.constraint!r} to watch: there are {', '.join(names)}")
         if (rule.band is None) == (rule.debt is None):
-            raise ValueError(f"the watch on {rule.line} needs one of band and debt")
+            raise ValueError(f"the watch on {rule.constraint} needs one of band and debt")
     if rules and agent.exposure.fallback is None:
         raise ValueError("a watchdog needs safety.fallback, the action to which it switches")
 
@@ -33,7 +33,7 @@ def watch(rules: Sequence[Watch], agent: Agent) -> Watched:
     if not rules:
         return Watched(None, [])
     seen = readings(agent)
-    blind = [(rule.line, _blind_text(rule)) for rule in rules if _is_blind(rule, seen[rule.line])]
+    blind = [(rule.constraint, _blind_text(rule)) for rule in rules if _is_blind(rule, seen[rule.constraint])]
     return Watched(_broken(rules, seen) if agent.exposure.mode in ("live", "frozen") else None, blind)
 
 
@@ -47,16 +47,17 @@ def _is_blind(rule: Watch, line: Reading) -> bool:
 def _blind_text(rule: Watch) -> str:
     what = "debt" if rule.debt is not None else "band"
     does = "it judges values clipped to the range" if rule.if_blind == "act" else 'it rests (if_blind "warn")'
-    return f"the watchdog cannot judge the {what} of {rule.line} by all values, because some lay outside the range: {does}"
+    why = "by all values, because some lay outside the range"
+    return f"the watchdog cannot judge the {what} of {rule.constraint} {why}: {does}"
 
 
 def _broken(rules: Sequence[Watch], seen: Mapping[str, Reading]) -> tuple[Watch, str] | None:
     for rule in rules:
-        line = seen[rule.line]
+        line = seen[rule.constraint]
         blind = _is_blind(rule, line)
         if blind and rule.if_blind == "warn":
             continue
-        of = f"{rule.line}, of values clipped to the range" if blind else rule.line
+        of = f"{rule.constraint}, of values clipped to the range" if blind else rule.constraint
         debt = line.clipped_debt if blind or line.debt is None else line.debt
         if rule.debt is not None and debt > rule.debt:
             return rule, f"watchdog: the debt of {of} is {debt:.6g}, above {rule.debt:g}"

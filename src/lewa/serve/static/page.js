@@ -10,7 +10,7 @@
     const line = Number(figure.dataset.line || 0);
     const at = (get) => agent.points.map((point) => { const value = get(point); return value === undefined ? null : value; });
     const times = at((point) => point.at);
-    const named = (point, n) => (point.lines || [])[n] || {};
+    const named = (point, n) => (point.constraints || point.lines || [])[n] || {};
     if (kind === "line")
       return {
         data: [times, ...["low", "high", "average", "recent", "limit"].map((name) => at((point) => named(point, line)[name]))],
@@ -37,8 +37,8 @@
       };
     if (kind === "price")
       return {
-        data: [times, ...agent.lines.map((_, n) => at((point) => named(point, n).price))],
-        series: agent.lines.map((one, n) => ({ label: one.name, stroke: colour(n), width: 1.6 })),
+        data: [times, ...agent.constraints.map((_, n) => at((point) => named(point, n).price))],
+        series: agent.constraints.map((one, n) => ({ label: one.name, stroke: colour(n), width: 1.6 })),
       };
     return {
       data: [times, at((point) => point.open), at((point) => point.filled_in), at((point) => point.late)],
@@ -125,7 +125,7 @@
     mode.className = "chip" + (point.mode === "live" ? " good" : point.mode === "off" ? " bad" : " wait");
     section.querySelector("[data-show=caps]").replaceChildren(...(point.caps || []).map((cap) => {
       const left = cap.total - cap.spent - cap.reserved;
-      const text = `${cap.line} cap: ${short(cap.spent)} of ${short(cap.total)} per ${cap.per} spent, ${short(cap.reserved)} reserved, ${short(Math.max(left, 0))} left`;
+      const text = `${cap.constraint ?? cap.line} cap: ${short(cap.spent)} of ${short(cap.total)} per ${cap.per} spent, ${short(cap.reserved)} reserved, ${short(Math.max(left, 0))} left`;
       const item = Object.assign(document.createElement("li"), { textContent: text });
       const bar = Object.assign(document.createElement("meter"), { min: 0, max: cap.total, value: cap.spent + cap.reserved, high: 0.9 * cap.total });
       item.append(" ", bar);
@@ -133,7 +133,7 @@
     }));
     section.querySelector("[data-show=warnings]").replaceChildren(
       ...(point.warnings || []).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
-    (point.lines || []).forEach((line, n) => {
+    (point.constraints || point.lines || []).forEach((line, n) => {
       const chip = section.querySelector(`[data-verdict="${n}"]`);
       chip.textContent = line.verdict;
       chip.className = "chip" + (line.verdict === "kept" ? " good" : line.verdict === "missed" ? " bad" : "");
@@ -213,7 +213,7 @@
     agent.version = view.version;
     agent.section.querySelector("[data-show=version]").textContent = view.version;
     agent.section.querySelector("[data-show=mode]").textContent = view.setup.safety.mode;
-    view.setup.lines.forEach((line, n) => {
+    view.setup.constraints.forEach((line, n) => {
       agent.section.querySelector(`[data-limit="${n}"]`).textContent = short(line.at_most ?? line.at_least);
     });
     show(agent, true, `changed: this is version ${view.version}`);
@@ -226,8 +226,8 @@
       show(agent, true, `${story.decision}: ${story.action}, drawn with probability ${short(story.probability)}; ${story.state}`, told(story));
     },
     line(agent, fields) {
-      const line = agent.lines[Number(fields.get("line"))];
-      return change(agent, { lines: [{ name: line.name, [line.sense.replace(" ", "_")]: Number(fields.get("limit")) }] });
+      const line = agent.constraints[Number(fields.get("line"))];
+      return change(agent, { constraints: [{ name: line.name, [line.sense.replace(" ", "_")]: Number(fields.get("limit")) }] });
     },
     mode(agent, fields) {
       const fallback = fields.get("fallback");
@@ -254,7 +254,7 @@
   for (const section of document.querySelectorAll(".agent")) {
     const { name, version } = section.dataset;
     const agent = { name, section, version: Number(version), path: `/v1/agents/${encodeURIComponent(name)}`, points: [], marks: [],
-      plots: new Map(), actions: JSON.parse(section.dataset.actions), lines: JSON.parse(section.dataset.lines) };
+      plots: new Map(), actions: JSON.parse(section.dataset.actions), constraints: JSON.parse(section.dataset.constraints) };
     agents.set(name, agent);
     for (const form of section.querySelectorAll("form[data-form]"))
       form.addEventListener("submit", (event) => {
