@@ -48,10 +48,8 @@ def test_a_single_entry_needs_no_list(web: Client) -> None:
     closed = web.call("POST", f"{AGENT}/close", {"decision": "router:2"})
     assert closed == (200, both([{"decision": "router:2", "result": "closed"}]))
     seen = web.call("POST", f"{AGENT}/observe", {"action": "small", "probability": 0.5})
-    assert seen == (
-        200,
-        {"results": [{"decision": "router:3", "result": "kept"}], "observed": [{"decision": "router:3", "result": "kept"}]},
-    )
+    results = [{"decision": "router:3", "result": "kept"}]
+    assert seen == (200, {"results": results, "observed": results})
     assert web.call("POST", f"{AGENT}/feedback", {"reward": 1})[1]["results"][0]["result"] == "refused"
     assert web.call("POST", f"{AGENT}/feedback", b"{}, {}")[0] == 400
     paths = web.client.get("/openapi.json").json()["paths"]

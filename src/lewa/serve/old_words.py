@@ -10,15 +10,16 @@ LEARN = {"when told": "answer", "at close": "close"}
 NEW = {"lines": "constraints", "line": "constraint"}
 
 
-def modern(plain: Mapping[str, Any]) -> dict[str, Any]:
+def modern(plain: Mapping[str, object]) -> dict[str, object]:
     """Return the body of a request or of a record with the words of today."""
     body = _renamed(plain, "lines", "line")
     for name in ("caps", "watchdog"):
-        if isinstance(body.get(name), list):
-            body[name] = [_renamed(rule, "line") if isinstance(rule, dict) else rule for rule in body[name]]
-    for cap in body["caps"] if isinstance(body.get("caps"), list) else ():
-        if isinstance(cap, dict) and cap.get("when_spent") == "fallback":  # the only rule that there was
-            del cap["when_spent"]
+        rules = body.get(name)
+        if isinstance(rules, list):
+            body[name] = [_renamed(rule, "line") if isinstance(rule, dict) else rule for rule in rules]
+            for rule in body[name]:  # type: ignore[attr-defined]  # the list of the line above
+                if isinstance(rule, dict) and rule.get("when_spent") == "fallback":  # the only value that it had
+                    del rule["when_spent"]
     answers, safety = body.get("answers"), body.get("safety")
     if isinstance(answers, dict) and answers.get("learn") in LEARN:
         body["answers"] = {**answers, "learn": LEARN[answers["learn"]]}
@@ -28,7 +29,7 @@ def modern(plain: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _renamed(plain: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _renamed(plain: Mapping[str, object], *names: str) -> dict[str, object]:
     """Return plain data with the new words in place of the old ones; both may be there if they say the same."""
     for name in names:
         if name in plain and plain.get(NEW[name], plain[name]) != plain[name]:

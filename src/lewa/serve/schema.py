@@ -279,7 +279,7 @@ class ResultList(Struct):
     """Results, in the order of the entries."""
 
     results: list[Result]
-    told: list[Result]  # the same, until 0.4
+    earlier: list[Result] = field(name="told")  # the same, until 0.4
 
 
 class Close(Struct, forbid_unknown_fields=True):
