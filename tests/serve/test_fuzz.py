@@ -52,6 +52,7 @@ NAMES = [
     ),
     *(
         "actions",
+        "constraints",
         "lines",
         "at_most",
         "at_least",
@@ -63,7 +64,20 @@ NAMES = [
         "max_open",
         "seed",
     ),
-    *("learner", "settings", "horizon", "feedback", "budgets", "points", "line", "keys_for", "why", "retired", "\u0000"),
+    *(
+        "learner",
+        "settings",
+        "horizon",
+        "feedback",
+        "budgets",
+        "points",
+        "constraint",
+        "line",
+        "keys_for",
+        "why",
+        "retired",
+        "\u0000",
+    ),
 ]
 VALID: dict[str, list[Any]] = {
     "decide": [{}, {"key": "k"}, {"available": ["small", "large"]}, [{}, {}]],
