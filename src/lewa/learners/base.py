@@ -12,7 +12,7 @@ from lewa.kernels import field_types, state_type
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
 from lewa.learners import parameter_checks
-from lewa.learners.parameter_checks import check_dual, check_whole
+from lewa.learners.parameter_checks import check_dual, check_whole, require
 from lewa.learners.parameters import (
     Count,
     Expected,

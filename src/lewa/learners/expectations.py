@@ -41,12 +41,6 @@ def check_memories(memories: Vector) -> None:
     require(bool(rising), "memories must be numbers of at least 1 in increasing order", memories=memories.tolist())
 
 
-def check_columns(prior: Matrix, actions: int) -> None:
-    """Check that a prior that is not empty has one column per action."""
-    law = "the prior must have one column per action, or none"
-    require(prior.shape[1] in (0, actions), law, actions=actions, prior=prior.shape)
-
-
 def reserved_means(means: object, reserve: float) -> Vector:
     """Return the expected constraints of each action, at which a decision counts, row by row; none if it does not."""
     require(as_real("reserve", reserve) in (0, 1), "reserve must be 0 or 1", reserve=reserve)
@@ -55,12 +49,6 @@ def reserved_means(means: object, reserve: float) -> Vector:
     needs = "reserve needs the expected constraints of each action: means, or `expected` of an agent"
     require(means is not None, needs, means=means)
     return in_unit("means", means).ravel()
-
-
-def as_rows(reserves: Vector, floor: Vector) -> Matrix:
-    """Return reserves as a matrix (m, K)."""
-    rows: Matrix = reserves.reshape(floor.size, -1)
-    return rows
 
 
 def check_reserves(reserves: Vector, floor: Vector) -> None:

@@ -33,15 +33,7 @@ def check_whole(**values: object) -> None:
 
 
 def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:
-    """Return K, T and the floor as a vector, for `tuned`.
-
-    Parameters
-    ----------
-    actions, horizon, floor
-        K, T and c0.
-    means
-        (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
-    """
+    """Return K, T and the floor as a vector, for `tuned`; raise ValueError for a floor that known `means` cannot meet."""
     check_whole(actions=actions, horizon=horizon)
     c0 = as_floor(floor)
     check_feasible(c0, means, int(actions))

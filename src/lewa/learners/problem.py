@@ -4,7 +4,7 @@ A tuning is a function that takes a `Problem`, and settings with defaults, and r
 `tunings` of a learner has them by name, and `Learner.tuned` is made from this table.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, signature
@@ -134,6 +134,9 @@ SETTINGS = {
     ),
     "penalty": TuningSetting("The penalty per unit of shortfall, one number or one per constraint."),
     "reserve": TuningSetting("1 to count each decision at the `means` of its action until its answer comes, else 0."),
+    "first": TuningSetting("The number of rounds of the first epoch."),
+    "slack": TuningSetting("The amount by which floors are raised; None for the smallest that is proved to be enough."),
+    "debt": TuningSetting("The bound on the debt of each constraint; None for the tuned value."),
     "cap_action": TuningSetting("An action that exceeds every floor by `cap_slack` in every round; -1 if there is none."),
     "cap_slack": TuningSetting("The slack of `cap_action`: prices are capped at 1/cap_slack."),
 }
@@ -155,17 +158,9 @@ def tuned_parameters(
     sizes: tuple[int, int, object],
     chosen: dict[str, object],
 ) -> dict[str, object]:
-    """Return the parameters of a learner for a problem, the floor among them.
+    """Return the parameters of a learner for a problem K, T and c0, the floor among them.
 
-    Parameters
-    ----------
-    name, tunings, fields
-        Of the learner: its name, its tunings, and the names of its parameters.
-    sizes
-        K, T and c0.
-    chosen
-        The settings that were chosen; None stands for a setting that was not. A parameter that the tuning does not take
-        replaces the tuned one.
+    None stands for a setting that was not chosen. A chosen parameter that the tuning does not take replaces the tuned one.
     """
     chosen = {key: value for key, value in chosen.items() if value is not None}
     tuning = tunings[checked_tuning(tunings, chosen.pop("tuning", next(iter(tunings))))]
@@ -204,16 +199,12 @@ def tuned_signature(tunings: Mapping[str, Tuning], fields: tuple[str, ...]) -> S
 def tuned_help(tunings: Mapping[str, Tuning], form: Signature) -> str:
     """Return the docstring of `tuned`: what each tuning sets, and each setting."""
     about = [f"    {key}\n        {tuning.parameters.__doc__ or ''}".rstrip() for key, tuning in tunings.items()]
-    settings = [
-        f"    {key}\n        {SETTINGS[key].about if key in SETTINGS else REPLACES}"
-        for key in form.parameters
-        if key not in SIZES
-    ]
-    return "\n".join(
-        (
-            "Return the tuned learner.\n\n    Tunings\n    -------",
-            *about,
-            "\n    Parameters\n    ----------\n    actions, horizon, floor\n        K, T and c0: one floor per constraint.",
-            *settings,
-        )
-    )
+    tunings_part = "\n".join(("Return the tuned learner.\n\n    Tunings\n    -------", *about))
+    return f"{tunings_part}\n\n{settings_help(key for key in form.parameters if key not in SIZES)}"
+
+
+def settings_help(names: Iterable[str]) -> str:
+    """Return the section of a docstring that describes the sizes and these settings."""
+    settings = [f"    {key}\n        {SETTINGS[key].about if key in SETTINGS else REPLACES}" for key in names]
+    head = "    Parameters\n    ----------\n    actions, horizon, floor\n        K, T and c0: one floor per constraint."
+    return "\n".join((head, *settings))

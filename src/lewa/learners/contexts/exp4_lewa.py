@@ -9,21 +9,10 @@ import numpy as np
 from lewa.kernels import Weights, ones
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Clock, Counts, Features, Losses, Multiplier, OfPolicies
-from lewa.learners.base import (
-    USUAL,
-    Count,
-    Learner,
-    Parameters,
-    PrimalDual,
-    Problem,
-    Step,
-    Theorems,
-    Vector,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Count, Learner, Parameters, PrimalDual, Problem, Step, Theorems, sizes_of, trial
 from lewa.learners.variants.loss_rule import Anytime, Fixed, Ix, LossRule, Policies, Weighted
 from lewa.theory import contexts
+from lewa.types import Vector
 
 
 def policy_steps(q: Problem, b: float = 0.5, policies: int = 0) -> Parameters:

@@ -8,22 +8,10 @@ import numpy as np
 from lewa.kernels import Weights, dual_step, grow_advised, mix_advice, ones
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Features, Multiplier, OfPolicies, Scores
-from lewa.learners.base import (
-    USUAL,
-    Count,
-    Full,
-    Learner,
-    Parameters,
-    PrimalDual,
-    Problem,
-    Step,
-    Theorems,
-    Vector,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Count, Full, Learner, Parameters, PrimalDual, Problem, Step, Theorems, sizes_of, trial
 from lewa.learners.paper.lewa import recommended_steps
 from lewa.theory import contexts
+from lewa.types import Vector
 
 
 class LewaPoliciesState(NamedTuple):

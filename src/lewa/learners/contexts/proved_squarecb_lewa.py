@@ -11,24 +11,11 @@ from lewa.kernels.first_state import first_state
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import rule
 from lewa.kernels.ridge import Ridge, add_features, add_target, move_target, no_ridge, ridge_mean, whiten
-from lewa.kernels.roles import Available, Clock, Features, Multiplier
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Known,
-    Learner,
-    Matrix,
-    Parameters,
-    Problem,
-    Rescaling,
-    Step,
-    Theorems,
-    Vector,
-    sizes_of,
-    trial,
-)
-from lewa.learners.parameter_checks import LARGEST, require
+from lewa.kernels.roles import Available, Clock, Features, Multiplier, Rescaling
+from lewa.learners.base import USUAL, Bandit, Known, Learner, Parameters, Problem, Step, Theorems, require, sizes_of, trial
+from lewa.learners.parameter_checks import LARGEST
 from lewa.theory import contexts
+from lewa.types import Matrix, Vector
 from lewa.validation import as_count, as_floats, in_unit, short_repr
 
 USUAL_ROUNDS = 100_000  # at which gamma is best for an unknown horizon; the bound grows by less than ln T beside sqrt(T)

@@ -4,22 +4,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 from lewa.kernels import dot, draw, dual_step_one, grow_one, mix
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Parameters,
-    PrimalDual,
-    Problem,
-    Saved,
-    Share,
-    Step,
-    Theorems,
-    Tuning,
-    Vector,
-    trial,
-)
+from lewa.learners.base import USUAL, Bandit, Parameters, PrimalDual, Problem, Saved, Share, Step, Theorems, Tuning, trial
 from lewa.learners.paper.lewa import LewaState
 from lewa.theory import paper
+from lewa.types import Vector
 
 
 def recommended(q: Problem, gamma: float | None = None, delta: float | None = None, mu: float | None = None) -> Parameters:

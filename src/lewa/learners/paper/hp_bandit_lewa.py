@@ -6,22 +6,9 @@ from typing import NamedTuple
 
 from lewa.kernels import Weights, dual_step_one, estimate_gains, grow_priced, mix, refresh, set_one, update_clipped_mean
 from lewa.kernels.roles import Clock, Estimates, Multiplier, OfActions, OfConstraints, Scratch, Table
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Learner,
-    Matrix,
-    Parameters,
-    PrimalDual,
-    Problem,
-    Share,
-    Step,
-    Theorems,
-    Vector,
-    trial,
-)
-from lewa.learners.parameter_checks import require
+from lewa.learners.base import USUAL, Bandit, Learner, Parameters, PrimalDual, Problem, Share, Step, Theorems, require, trial
 from lewa.theory import paper
+from lewa.types import Matrix, Vector
 
 
 class HpBanditLewaState(NamedTuple):

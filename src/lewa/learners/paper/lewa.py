@@ -6,23 +6,11 @@ from typing import NamedTuple
 
 from lewa.kernels import Weights, dual_step, grow_priced, normalize
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import (
-    USUAL,
-    Flags,
-    Full,
-    Parameters,
-    PrimalDual,
-    Problem,
-    Step,
-    Theorems,
-    Tuning,
-    Vector,
-    entropy_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Step, Theorems, Tuning, entropy_of, trial
 from lewa.learners.parameter_checks import require
 from lewa.theory import delayed, delayed_probable, paper
 from lewa.theory.setting import Start
+from lewa.types import Vector
 
 
 class LewaState(NamedTuple):
@@ -44,21 +32,10 @@ def recommended_steps(q: Problem, b: float | None = None, epsilon: float | None 
 
 
 def late_steps(q: Problem, delay: float, epsilon: float | None = None, more: float = 0.0) -> dict[str, float]:
-    """Return the steps for answers that are up to `delay` decisions late.
+    """Return the steps for answers that are up to `delay` decisions late; `more` is added to ln K.
 
     A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With
     an epsilon it is (m eta/2)(1 + G + s) with s = sqrt(1 + G), which leaves theta = 2 eta s for the noise.
-
-    Parameters
-    ----------
-    q
-        The problem.
-    delay
-        The most decisions by which answers are late.
-    epsilon
-        The probability with which the bounds may fail; None for bounds on expectations.
-    more
-        An addition to ln K.
     """
     among = 1 + 2 * delay
     cost, room = q.ln_K + more, 0.0

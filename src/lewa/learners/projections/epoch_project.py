@@ -9,23 +9,11 @@ from lewa.kernels.estimates import confidence_bounds, ix_loss, update_mean_of
 from lewa.kernels.first_state import first_state
 from lewa.kernels.projection import prices, project_or_relax_bounds
 from lewa.kernels.weights.hedge import mix, normalize, shrink_one
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Flag,
-    Learner,
-    Parameters,
-    Positive,
-    Problem,
-    Step,
-    Theorems,
-    Vector,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Bandit, Flag, Learner, Parameters, Positive, Problem, Step, Theorems, sizes_of, trial
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.explore_then_project import BanditExploreThenProjectState
 from lewa.theory import rivals
+from lewa.types import Vector
 
 
 def steps(q: Problem, optimism: float = 1.0, epsilon: float = 0.05) -> Parameters:

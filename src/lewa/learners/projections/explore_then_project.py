@@ -6,27 +6,14 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
+from lewa.feedback import Bandit, Full
 from lewa.kernels.estimates import confidence_bound_of, ix_loss, update_mean_of, update_means
 from lewa.kernels.first_state import first_state
 from lewa.kernels.projection import prices, project_or_relax, project_or_relax_bounds
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplier
 from lewa.kernels.tilting import Tilt
 from lewa.kernels.weights.hedge import Weights, grow, mix, normalize, shrink_one
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Flag,
-    Full,
-    Law,
-    Learner,
-    Parameters,
-    Positive,
-    Problem,
-    Step,
-    Theorems,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Flag, Law, Learner, Parameters, Positive, Problem, Step, Theorems, sizes_of, trial
 from lewa.learners.parameter_checks import require
 from lewa.learners.projections.bandit_op_ewa import ix_step
 from lewa.learners.projections.op_ewa import OpEwaState

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lewa.feedback import Bandit, Full
 from lewa.kernels.estimates import confidence_bound_of, ix_loss, update_mean_of, update_means
 from lewa.kernels.first_state import first_state
 from lewa.kernels.projection import ease_floors, prices, project, safe_share
@@ -13,19 +14,7 @@ from lewa.kernels.records import state_type
 from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Least, Lines, Multiplier, Scores, Totals
 from lewa.kernels.tilting import Tilt
 from lewa.kernels.weights.hedge import Weights, grow, mix_one, normalize, shrink_one
-from lewa.learners.base import (
-    Bandit,
-    Full,
-    Learner,
-    Parameters,
-    Positive,
-    Problem,
-    SpecialAction,
-    Step,
-    Theorems,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import Learner, Parameters, Positive, Problem, SpecialAction, Step, Theorems, sizes_of, trial
 from lewa.learners.parameter_checks import require
 from lewa.learners.parameters import NO_ACTION
 from lewa.learners.projections.bandit_op_ewa import ix_step

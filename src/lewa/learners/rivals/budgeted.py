@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple
 
+from lewa.feedback import Bandit
 from lewa.kernels.algebra import total
 from lewa.kernels.budget_statistics import (
     CENT,
@@ -15,19 +16,7 @@ from lewa.kernels.budget_statistics import (
     spend_budget,
 )
 from lewa.kernels.jit import rule
-from lewa.learners.base import (
-    Bandit,
-    Flag,
-    Learner,
-    Parameters,
-    Positive,
-    Problem,
-    Saved,
-    Share,
-    Tuning,
-    nothing_proved,
-    trial,
-)
+from lewa.learners.base import Flag, Learner, Parameters, Positive, Problem, Saved, Share, Tuning, nothing_proved, trial
 from lewa.theory import rivals
 from lewa.types import Vector
 

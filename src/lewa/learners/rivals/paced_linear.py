@@ -6,27 +6,14 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Bandit
 from lewa.kernels import Ridge, add_features, add_target, no_ridge, pace_by_average, play_largest, ridge_mean, rule, whiten
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Available, Axes, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
-from lewa.learners.base import (
-    USUAL,
-    ExpectedCosts,
-    Learner,
-    Parameters,
-    Positive,
-    Problem,
-    ShareOrAll,
-    Step,
-    nothing_proved,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Bandit, Learner, Matrix, Parameters, Problem, Vector, nothing_proved, sizes_of, trial
 from lewa.learners.expectations import check_known, expected_values
 from lewa.learners.parameter_checks import require
+from lewa.learners.parameters import ExpectedCosts, Positive, ShareOrAll, Step
 from lewa.theory import rivals
-from lewa.types import Matrix, Vector
 from lewa.validation import as_count
 
 ALPHA, STEP, SHARE = 0.5, 0.05, 0.02  # of the width, of the price, and of a round in the moving average

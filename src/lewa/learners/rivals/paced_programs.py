@@ -10,22 +10,9 @@ import numpy as np
 from lewa.kernels import Program, dump, limit_now, no_program, positive, rule, sample_location, sample_mean, solve_program
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Available, Charged, Clock, CostMeans, Counts, Debt, Fresh, Key, PerAction, SquaredDeviations
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Expected,
-    Learner,
-    Parameters,
-    Positive,
-    Problem,
-    Saved,
-    Stream,
-    nothing_proved,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Bandit, Learner, Parameters, Problem, Saved, nothing_proved, require, sizes_of, trial
 from lewa.learners.expectations import check_known, known_values
-from lewa.learners.parameter_checks import require
+from lewa.learners.parameters import Expected, Positive, Stream
 from lewa.theory import rivals
 from lewa.types import Matrix, Vector
 
@@ -168,13 +155,7 @@ class UcbLp(PacedProgram):
         solve_program(s.program, s.available, p)
 
     def hold_back(self, s: PacedProgramState, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
-        """Let unknown actions hope for what the play hopes for, at the limits, as if known from AS_IF answers.
-
-        Parameters
-        ----------
-        s, there, play, unknown
-            As for every learner.
-        """
+        # Unknown actions hope for what the play hopes for, at the limits, as if known from AS_IF answers.
         drawn = s.drawn.copy()
         drawn[list(unknown)] = 0.0
         if not (drawn[play > 0] > 0).all():

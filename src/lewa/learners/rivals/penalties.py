@@ -8,9 +8,9 @@ import numpy as np
 
 from lewa.kernels import Weights, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, OfConstraints, Scratch
-from lewa.learners.base import USUAL, Full, Learner, Matrix, Parameters, Problem, Step, Theorems, Vector, trial
+from lewa.learners.base import USUAL, Full, Learner, Matrix, Parameters, Problem, Step, Theorems, Vector, require, trial
 from lewa.learners.paper.ewa import EwaState
-from lewa.learners.parameter_checks import LARGEST, per_constraint, require
+from lewa.learners.parameter_checks import LARGEST, per_constraint
 from lewa.theory.guarantees import none, one_action
 
 FIXED_FAILS = (

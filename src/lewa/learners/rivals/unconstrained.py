@@ -303,13 +303,7 @@ class Ucb1(Learner):
         s.mean[i] += (seen.reward - s.mean[i]) / s.drawn[i]
 
     def hold_back(self, s: Ucb1State, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
-        """Give unknown actions the largest index of the others, known as if drawn 1/ENTRY times.
-
-        Parameters
-        ----------
-        s, there, play, unknown
-            As for every learner.
-        """
+        # Unknown actions get the largest index of the others, known as if drawn 1/ENTRY times.
         if s.drawn[there > 0].min() > 0:
             s.drawn[list(unknown)] = 1 / ENTRY
             level = 2 * np.log(s.drawn.sum())

@@ -9,22 +9,10 @@ import numpy as np
 from lewa.kernels import Weights, normalize, positive, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
-from lewa.learners.base import (
-    USUAL,
-    Flags,
-    Full,
-    Learner,
-    Parameters,
-    Problem,
-    Step,
-    Theorems,
-    Vector,
-    entropy_of,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Flags, Full, Learner, Parameters, Problem, Step, Theorems, entropy_of, sizes_of, trial
 from lewa.theory import anytime, delayed, delayed_probable
 from lewa.theory.setting import Start
+from lewa.types import Vector
 
 ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 

@@ -9,21 +9,7 @@ import numpy as np
 from lewa.kernels import normalize, play_one, rule
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Flags,
-    Learner,
-    Parameters,
-    Problem,
-    Saved,
-    Statements,
-    Theorems,
-    Vector,
-    entropy_of,
-    sizes_of,
-    trial,
-)
+from lewa.learners.base import USUAL, Bandit, Learner, Parameters, Problem, Saved, Vector, entropy_of, sizes_of, trial
 from lewa.learners.expectations import check_reserves, reserved_means
 from lewa.learners.parameter_checks import LARGEST, check_dual, require
 from lewa.learners.parameters import NO_ACTION, Reserves, SpecialAction, Step
@@ -52,6 +38,7 @@ from lewa.theory import bandit, delayed, delayed_ix, delayed_losses
 from lewa.theory.delayed_dual import late_steps
 from lewa.theory.governed import price_capped
 from lewa.theory.setting import NO_DELAY, Delays, Setting, Start
+from lewa.theory.theorems import Flags, Statements, Theorems
 
 # With a known horizon --------------------------------------------------------------------------------------------------
 

@@ -14,29 +14,15 @@ its own. Compiled code finds the methods of an axis by the type of the learner.
 from math import log, sqrt
 from typing import NamedTuple
 
-from lewa.feedback import Bandit
-from lewa.kernels import (
-    Weights,
-    anytime_dual_step,
-    draw,
-    dual_step,
-    effective_chance,
-    ix_loss,
-    log_sum,
-    mix_advice,
-    normalize,
-    positive,
-    priced_loss,
-    rule,
-    set_weights,
-    shrink_one,
-    total,
-)
+from lewa.kernels.algebra import positive, total
 from lewa.kernels.dispatch import method
+from lewa.kernels.dual import anytime_dual_step, dual_step
+from lewa.kernels.estimates import effective_chance, ix_loss, priced_loss
+from lewa.kernels.jit import rule
 from lewa.kernels.roles import Charged, Losses, Multiplier, Prices, Totals
-from lewa.learners.base import Saved
-from lewa.learners.parameters import Reserves, Step
-from lewa.types import Matrix, State, Vector
+from lewa.kernels.weights.hedge import Weights, draw, log_sum, mix_advice, normalize, set_weights, shrink_one
+from lewa.learners.base import Bandit, Matrix, Reserves, Saved, Step, Vector
+from lewa.types import State
 
 # The methods of the axes, as functions of the learner, its state and an answer.
 loss, most, chance, rate = map(method, ("loss", "most", "chance", "rate"))

@@ -11,9 +11,9 @@ import numpy as np
 from lewa.kernels import compiled_form, field_types, flat, restore, state_type
 from lewa.kernels import dispatch as rule
 from lewa.kernels.roles import Fresh, Totals
-from lewa.learners.base import Bandit, Full, Learner, Matrix, Statements, Theorems, Vector, trial
+from lewa.learners.base import Bandit, Full, Learner, Matrix, Statements, Theorems, Vector, require, trial
 from lewa.learners.paper.ewa import Ewa
-from lewa.learners.parameter_checks import check_epsilon, check_problem, require
+from lewa.learners.parameter_checks import check_epsilon, check_problem
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.setting import Setting
@@ -103,17 +103,7 @@ class Doubling(Wrapper):
         first: float = 1,
         **settings: object,
     ) -> Self:
-        """Return the learner with tunings for first, 2 first, 4 first, ... rounds; the horizon is not used.
-
-        Parameters
-        ----------
-        make, actions, horizon, floor
-            Makes the inner learner, for K, T and c0.
-        first
-            The number of rounds of the first epoch.
-        **settings
-            Settings of the inner learner.
-        """
+        """Return the learner with tunings for first, 2 first, 4 first, ... rounds; the horizon is not used."""
         check_problem(actions, horizon, floor)
         cls.refuse_reserves(settings)
         require(

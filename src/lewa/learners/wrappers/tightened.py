@@ -8,8 +8,8 @@ import numpy as np
 
 from lewa.kernels import annotated_types, compiled_form, field_types, state_type
 from lewa.kernels.roles import Totals
-from lewa.learners.base import Learner, Rescaling, Saved, Statements, Theorems, Vector
-from lewa.learners.parameter_checks import check_problem, require
+from lewa.learners.base import Learner, Rescaling, Saved, Statements, Theorems, Vector, require
+from lewa.learners.parameter_checks import check_problem
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import EXPECTED_INSIDE
@@ -94,17 +94,7 @@ class Tightened(Wrapper):
         slack: float | None = None,
         **settings: Any,
     ) -> Self:
-        """Return the learner tuned for the floors c0 + s; s is the smallest slack that is proved to be enough, or 0.
-
-        Parameters
-        ----------
-        make, actions, horizon, floor
-            Makes the inner learner, for K, T and c0.
-        slack
-            s; None for the smallest slack that is proved to be enough.
-        **settings
-            Settings of the inner learner.
-        """
+        """Return the learner tuned for the floors c0 + s; s is the smallest slack that is proved to be enough, or 0."""
         K, T, floor = check_problem(actions, horizon, floor)
         cls.refuse_reserves(settings)
         slack = least_slack(make, K, T, floor, settings) if slack is None else slack
@@ -193,16 +183,7 @@ def _bracket(
 ) -> tuple[float, float]:
     """Return a slack that is too small and one that is enough, close together, by secants with the Illinois rule.
 
-    It takes long to evaluate `missed`, which falls with the slack: outside of these two nobody has to ask.
-
-    Parameters
-    ----------
-    missed
-        The function.
-    short, over
-        A slack where it is above 0, and its value there.
-    enough, under
-        A slack where it is at most 0, and its value there.
+    `missed` falls with the slack and takes long: it is `over` > 0 at `short`, and `under` <= 0 at `enough`.
     """
     moved = ""
     for _ in range(HALVINGS):

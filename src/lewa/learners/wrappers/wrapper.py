@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
-from functools import partial
+from functools import cache, partial
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple, Self
 
 from lewa.feedback import feedback_kind
@@ -10,15 +11,23 @@ from lewa.kernels import annotated_types, comparable, state_type
 from lewa.kernels import dispatch as rule
 from lewa.learners.base import Bandit, Full, Learner, Rescaling, Vector
 from lewa.learners.parameter_checks import require
+from lewa.learners.problem import settings_help
 
 
 class _Tuned:
     """The classmethod `tuned` of a wrapper: `made_by` around learners with the tuning of their class."""
 
     def __get__(self, learner: object, kind: Any) -> Callable[..., Any]:
-        tuned = partial(kind.made_by, kind.kind.tuned)
-        tuned.__doc__ = kind.made_by.__doc__
-        return tuned
+        return _tuned(kind)
+
+
+@cache
+def _tuned(kind: Any) -> Callable[..., Any]:
+    tuned = partial(kind.made_by, kind.kind.tuned)
+    takes = [key for key, item in signature(tuned).parameters.items() if item.default is not item.empty]
+    inner = "    **settings\n        Settings of the inner learner."
+    tuned.__doc__ = f"{kind.made_by.__doc__}\n\n{settings_help(takes)}\n{inner}"
+    return tuned
 
 
 class Wrapper(Learner):
@@ -128,13 +137,7 @@ class Wrapper(Learner):
         raise NotImplementedError
 
     def hold_back(self, s: Any, there: Vector, play: Vector, unknown: Sequence[int]) -> None:
-        """Let the inner learner do so.
-
-        Parameters
-        ----------
-        s, there, play, unknown
-            As for every learner.
-        """
+        """Let the inner learner do so."""
         self.inner_at(s).hold_back(s, there, play, unknown)
 
     def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
