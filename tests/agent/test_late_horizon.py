@@ -13,7 +13,7 @@ from tests.statements import late_statements, probable_statements
 from lewa import Agent, at_least, at_most
 from lewa.choice import choose_for_late_answers
 from lewa.learners import make
-from lewa.theory import delayed, delayed_ix, delayed_probable
+from lewa.theory import delayed, delayed_losses
 from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, IN_ADVANCE, MEAN, OBLIVIOUS, SHARES, UNSEEN
 from lewa.theory.setting import Delays, most_late
 
@@ -54,9 +54,9 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
     learner: Any = agent.setup.learner
     assert (probable.kind, probable.epsilon) == ("high probability", 0.1)
     assert probable.source == "Late LEWA, late answers (Th2)"
-    assert probable.assumptions[2:4] == (delayed.ANY, delayed_probable.FIXED_ROUNDS)
+    assert probable.assumptions[2:4] == (delayed.ANY, delayed.FIXED_ROUNDS)
     noise = 2 * sqrt(401) * log(2 * 2 / 0.1) / 20 + 0.25 * sqrt(401) / 20
-    assert probable.regret == pytest.approx(delayed_probable.with_room_for_noise(learner, 2, 401, late).B + noise + 1)
+    assert probable.regret == pytest.approx(delayed.with_room_for_noise(learner, 2, 401, late).B + noise + 1)
     assert sure.regret is not None
     assert expected.regret is not None
     assert probable.regret is not None
@@ -79,9 +79,9 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert (late.missing, agent._state.delays.made) == (1, 399)
     assert of_theorems(status) == (*probable_statements(learner, 2, 399, late, 0.1), *late_statements(learner, 2, 399, late))
     probable, expected = status.guarantees
-    assert (probable.kind, probable.epsilon, probable.source) == ("high probability", 0.1, delayed_ix.SOURCE)
-    assert probable.assumptions[:5] == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.FIXED_ROUNDS)
-    parts = delayed_ix.terms(learner, 2, 400, late)
+    assert (probable.kind, probable.epsilon, probable.source) == ("high probability", 0.1, delayed_losses.IX)
+    assert probable.assumptions[:5] == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed.FIXED_ROUNDS)
+    parts = delayed_losses.terms(learner, 2, 400, late)
     assert parts.missing == pytest.approx(1 + (parts.dearest - 1) / 2)
     assert probable.regret == pytest.approx(parts.probable(learner.eta, 2, 0.1))
     assert expected.regret is not None
@@ -143,7 +143,7 @@ def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> Non
     answer_late(agent, 400, 1, vector=True)
     probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
     assert probable.kind == "high probability"
-    assert probable.assumptions[2:5] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.FIXED_ROUNDS)
+    assert probable.assumptions[2:5] == (delayed.LEARNED_ONLY, delayed.APART, delayed.FIXED_ROUNDS)
     theta = 4 * (0.2 - 0.005 * (1 + late.partners))
     B = log(2) / 0.01 + 0.0025 * (400 + 2 * late.total) + 0.05 * 400 / 2
     assert probable.regret == pytest.approx(B + log(2 * 2 / 0.1) / theta)

@@ -23,7 +23,7 @@ from lewa.agent.status import assumptions, guarantee
 from lewa.agent.status.assumptions import IN_RANGE
 from lewa.feedback import feedback_kind
 from lewa.learners import Learner
-from lewa.theory import contexts, delayed, delayed_probable, guarantees, projected, rivals
+from lewa.theory import contexts, delayed, guarantees, projected, rivals
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Delays, most_late
 
@@ -187,7 +187,7 @@ def test_every_assumption_that_a_run_can_contradict_withdraws_the_bounds_that_ha
 ONLY_ASSUMED = (
     *(guarantees.FEASIBLE, guarantees.UNSEEN, guarantees.EVERY_ROUND, guarantees.OBLIVIOUS, guarantees.IN_ADVANCE),
     *(contexts.POLICIES, contexts.EITHER, contexts.LINEAR, contexts.SMALL_FEATURES),
-    *(delayed.APART, delayed_probable.FIXED_ROUNDS, delayed_probable.LEARNED_ONLY),
+    *(delayed.APART, delayed.FIXED_ROUNDS, delayed.LEARNED_ONLY),
 )
 NO_ASSUMPTIONS = (delayed.ANY, projected.REST, delayed.PAST, rivals.BLIND)  # they say what a bound is about
 WITH_NUMBERS = (

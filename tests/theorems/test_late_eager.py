@@ -16,7 +16,7 @@ from lewa.feedback import Bandit
 from lewa.learners import LateLewaIx, LateLossLewa
 from lewa.learners.variants.loss_rule import LateLossState
 from lewa.theory.delayed import no_later
-from lewa.theory.delayed_dual import eager_steps
+from lewa.theory.delayed_losses import eager_steps
 from lewa.theory.setting import Delays
 
 pytestmark = pytest.mark.falsify

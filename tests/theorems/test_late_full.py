@@ -13,7 +13,7 @@ from tests.theorems.test_late import Late, worlds
 from lewa.engine.session import Session
 from lewa.feedback import full_feedback
 from lewa.learners import FixedShareLewa, LateLewa, Lewa
-from lewa.theory import delayed, delayed_probable
+from lewa.theory import delayed
 from lewa.theory.setting import Delays, Start
 from lewa.types import Matrix, Vector
 
@@ -97,7 +97,7 @@ def test_on_every_path_and_for_any_delays_late_lewa_keeps_its_bound_against_ever
         assert (run.short[tau:].sum(axis=0) + run.short[old].sum(axis=0) <= ahead + 1e-9 * T).all()
     # With room for noise, which is what the bound with high probability takes from the path.
     start, late = start_at(run, 0)
-    B, A = delayed_probable.with_room_for_noise(learner, K, T, late)  # type: ignore[arg-type]
+    B, A = delayed.with_room_for_noise(learner, K, T, late)  # type: ignore[arg-type]
     theta = x.delta / (2 * m * sqrt(T))
     left = run.left(0) + (run.queues[-1] ** 2).sum() / A + theta / 8 * (run.prices.sum(axis=1) ** 2).sum()
     assert (left <= B * (1 + 1e-9) + 1e-9).all()
@@ -207,7 +207,7 @@ def test_on_every_path_the_shrinkage_of_lewa_leaves_room_for_noise(seed: int, sh
             short += floor - c @ p
             waiting.append((t + 1 + int(dice.integers(0, longest + 1)), t, full_feedback(r, c, p.copy())))
     B, A = delayed.full_information(learner, K, T, late, share)
-    theta = delayed_probable.room_for_noise(learner, late, share)
+    theta = delayed.room_for_noise(learner, late, share)
     assert theta > 0
     left = regret - missed + (np.maximum(short, 0) ** 2).sum() / A + theta / 8 * squares
     assert (left <= B * (1 + 1e-9) + 1e-9).all()

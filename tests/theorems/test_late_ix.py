@@ -15,8 +15,8 @@ from tests.theorems.instances import HUNT, few, law
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateLewaIx, LateLossLewa
-from lewa.theory import delayed_ix
-from lewa.theory.delayed_dual import late_steps
+from lewa.theory import delayed_losses
+from lewa.theory.delayed_losses import late_steps
 from lewa.theory.setting import Delays
 from lewa.types import Matrix, Vector
 
@@ -192,7 +192,7 @@ def test_on_every_path_and_for_any_arrivals_the_inequality_of_the_proof_holds(x:
     paid = log(K) / eta + eta * (b @ path.estimates + bias) + cross
     left = loss[answered].sum() - X.sum(axis=0)
     assert (left <= paid + tiny * (1 + paid)).all()
-    parts = delayed_ix.terms(learner, K, T, path.late)
+    parts = delayed_losses.terms(learner, K, T, path.late)
     assert b.max() <= parts.dearest * (1 + tiny)
     check_dual_steps(x, path)
     # What the events leave is at most the terms of B, with the shrinkage that theta leaves over.
@@ -212,7 +212,9 @@ class Branch(NamedTuple):
     mean: float  # the most that event 3 allows for the mean of the cross terms
 
 
-def branch(draws: tuple[int, ...], rewards: Matrix, kept: Matrix, learner: LateLewaIx, parts: delayed_ix.Terms) -> Branch:
+def branch(
+    draws: tuple[int, ...], rewards: Matrix, kept: Matrix, learner: LateLewaIx, parts: delayed_losses.Terms
+) -> Branch:
     """Play these draws; which answers come depends on what was drawn, and on what it paid."""
     (T, K), eta, o = rewards.shape, learner.eta, parts.waiting
     session, waiting, opened, chance = Session(learner, K), dict[int, Bandit](), list[list[int]](), 1.0
@@ -253,7 +255,7 @@ def test_the_supermartingales_of_the_events_have_mean_at_most_one(seed: int) -> 
     rewards, kept = dice.integers(0, 2, (2, T, K)).astype(float)
     kept *= seed % 2
     learner = LateLewaIx((0.05, 0.6)[seed // 2], 0.5, 0.8, np.array([0.7]))
-    parts = delayed_ix.terms(learner, K, T, Delays(T * T, T, T, T))
+    parts = delayed_losses.terms(learner, K, T, Delays(T * T, T, T, T))
     branches = [branch(draws, rewards, kept, learner, parts) for draws in product(range(K), repeat=T)]
     chances = np.array([item.chance for item in branches])
     assert chances.sum() == pytest.approx(1)
@@ -290,7 +292,7 @@ def test_without_a_shrinkage_that_absorbs_the_delay_nothing_is_proved() -> None:
         for partners, proved in ((most, True), (most + 1, False)):
             late = Delays(10**6, partners, partners, 3)
             args = (learner, 3, 10**6, late) if epsilon is None else (learner, 3, 10**6, late, epsilon)
-            (statement,) = delayed_ix.late_lewa_ix(*args)
+            (statement,) = delayed_losses.late_lewa_ix(*args)
             assert (statement.regret is not None) == proved
             if not proved:
                 assert f"G = {partners} decisions open together" in statement.reason

@@ -18,7 +18,7 @@ from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateLossLewa, LossLewa
 from lewa.theory import delayed_losses
-from lewa.theory.delayed_dual import late_steps
+from lewa.theory.delayed_losses import late_steps
 from lewa.theory.setting import Delays
 from lewa.types import Matrix
 

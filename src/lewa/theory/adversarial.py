@@ -3,7 +3,7 @@
 from math import expm1, inf, log, sqrt
 
 from lewa.theory import parameters
-from lewa.theory.guarantees import (
+from lewa.theory.assumptions import (
     CONSTANT,
     EACH_ACTION,
     EVERY_ROUND,
@@ -13,13 +13,8 @@ from lewa.theory.guarantees import (
     PATHWISE,
     PROBABLE,
     UNSEEN,
-    Bound,
-    Guarantee,
-    conclude,
-    none,
-    one_action,
-    with_share,
 )
+from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, with_share
 from lewa.theory.setting import Setting
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors

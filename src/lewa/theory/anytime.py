@@ -9,22 +9,8 @@ from math import exp, fsum, inf, log, sqrt
 from typing import Any
 
 from lewa.theory import delayed, paper, parameters, projected
-from lewa.theory.guarantees import (
-    EACH_ACTION,
-    EVERY_ROUND,
-    EXPECTED_INSIDE,
-    FEASIBLE,
-    PATHWISE,
-    PROBABLE,
-    TINY,
-    Bound,
-    Guarantee,
-    HasGuarantees,
-    conclude,
-    none,
-    one_action,
-    steady,
-)
+from lewa.theory.assumptions import EACH_ACTION, EVERY_ROUND, EXPECTED_INSIDE, FEASIBLE, PATHWISE, PROBABLE
+from lewa.theory.guarantees import TINY, Bound, Guarantee, HasGuarantees, conclude, none, one_action, steady
 from lewa.theory.setting import NO_DELAY, Setting
 from lewa.types import Vector
 
@@ -126,14 +112,7 @@ def doubled(
 
     Epoch k gets epsilon/((k + 1)(k + 2)). The variation of the rewards over all rounds is not used.
 
-    Parameters
-    ----------
-    epochs
-        The learner and the number of rounds of each epoch.
-    actions, rounds, floor
-        K, T and c0.
-    setting
-        The assumptions about the game.
+    `epochs` has the learner and the number of rounds of each epoch.
     """
     covered = sum(length for _, length in epochs)
     if covered < rounds:
@@ -182,16 +161,7 @@ def tightened(
 ) -> tuple[Guarantee, ...]:
     """Turn bounds for the floors c0 + s into bounds for c0: violation is smaller by s T, regret larger by s T/S.
 
-    Parameters
-    ----------
-    inner
-        The learner with the raised floors.
-    actions, rounds, floor
-        K, T and c0.
-    slack
-        s.
-    setting
-        The assumptions about the game.
+    `inner` is the learner with the raised floors, and `slack` is s.
     """
     if actions == 1:
         return one_action(floor)

@@ -7,9 +7,7 @@ from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.delayed import bandit_form, price_of_the_draw
-from lewa.theory.delayed_dual import DualSteps
-from lewa.theory.guarantees import (
+from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
     EXPECTED_INSIDE,
@@ -19,17 +17,11 @@ from lewa.theory.guarantees import (
     OBLIVIOUS,
     PROBABLE,
     STILL,
-    TINY,
     UNSEEN,
-    Bound,
-    Guarantee,
-    conclude,
-    none,
-    one_action,
-    steady,
-    width,
-    with_share,
 )
+from lewa.theory.delayed import bandit_form, price_of_the_draw
+from lewa.theory.delayed_losses import DualSteps
+from lewa.theory.guarantees import TINY, Bound, Guarantee, conclude, none, one_action, steady, width, with_share
 from lewa.theory.paper import check_slater, exceeded
 from lewa.theory.setting import NO_DELAY, Setting
 from lewa.types import Vector
@@ -58,16 +50,7 @@ def loss_lewa(
 ) -> tuple[Guarantee, ...]:
     """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K.
 
-    Parameters
-    ----------
-    learner, actions, rounds
-        The learner, K and T.
-    setting
-        The assumptions.
-    source
-        The name of the theorem.
-    dual
-        The cost of the dual steps and the largest prices, if they are not those of LEWA.
+    `dual` has the cost of the dual steps and the largest prices, if they are not those of LEWA.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
@@ -161,16 +144,7 @@ def lewa_ix(
 ) -> tuple[Guarantee, ...]:
     """Bound expectations if delta >= 4 m eta K; with the given epsilon if delta > 4 m eta K, also if rewards react.
 
-    Parameters
-    ----------
-    learner, actions, rounds
-        The learner, K and T.
-    setting
-        The assumptions.
-    source
-        The name of the theorem.
-    dual
-        The cost of the dual steps and the largest prices, if they are not those of LEWA.
+    `dual` has the cost of the dual steps and the largest prices, if they are not those of LEWA.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from lewa.theory import paper, parameters
-from lewa.theory.guarantees import (
+from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
     EXPECTED_INSIDE,
@@ -19,13 +19,8 @@ from lewa.theory.guarantees import (
     OBLIVIOUS,
     PROBABLE,
     UNSEEN,
-    Bound,
-    Guarantee,
-    conclude,
-    none,
-    one_action,
-    width,
 )
+from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, width
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 

@@ -8,21 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.theory import delayed, delayed_probable, paper, parameters
-from lewa.theory.guarantees import (
-    EVERY_ROUND,
-    EXPECTED_INSIDE,
-    OBLIVIOUS,
-    PATHWISE,
-    PROBABLE,
-    Bound,
-    Guarantee,
-    conclude,
-    none,
-    one_action,
-    steady,
-    with_share,
-)
+from lewa.theory import delayed, paper, parameters
+from lewa.theory.assumptions import EVERY_ROUND, EXPECTED_INSIDE, OBLIVIOUS, PATHWISE, PROBABLE
+from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, steady, with_share
 from lewa.theory.setting import Delays, Setting, Start
 
 NAME = "Fixed-share LEWA"
@@ -92,7 +80,7 @@ def probable(
     learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays, epsilon: float
 ) -> tuple[Guarantee, ...]:
     """Return Th1 of late answers for fixed share with probability 1 - epsilon."""
-    return delayed_probable.lewa(learner, actions, rounds, delays, epsilon, NAME, learner.share)
+    return delayed.lewa_probable(learner, actions, rounds, delays, epsilon, NAME, learner.share)
 
 
 def changed(
@@ -107,14 +95,7 @@ def capped(
 ) -> Capped:
     """Return bounds on the multipliers and on the violation under Slater's condition.
 
-    Parameters
-    ----------
-    learner, actions, rounds
-        The learner, K and T.
-    slater, corruption
-        Slater's gap and the total corruption.
-    noise
-        The addition of noise to the regret of the weights.
+    `slater, corruption`: Slater's gap and the total corruption. `noise`: The addition of noise to the regret of the weights.
     """
     floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
     T, m, moving, most = rounds, floor.size, -(rounds - 1) * log1p(-share), float(np.linalg.norm(floor))

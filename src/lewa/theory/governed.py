@@ -8,22 +8,8 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from lewa.theory.guarantees import (
-    CONSTANT,
-    EVERY_ROUND,
-    EXPECTED,
-    EXPECTED_INSIDE,
-    MEAN,
-    PATHWISE,
-    PROBABLE,
-    UNSEEN,
-    Bound,
-    Guarantee,
-    HasGuarantees,
-    conclude,
-    one_action,
-    steady,
-)
+from lewa.theory.assumptions import CONSTANT, EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, MEAN, PATHWISE, PROBABLE, UNSEEN
+from lewa.theory.guarantees import Bound, Guarantee, HasGuarantees, conclude, one_action, steady
 from lewa.theory.setting import Setting
 from lewa.types import Matrix, Vector
 
@@ -44,16 +30,12 @@ def governed(
     ----------
     inner
         The learner inside.
-    actions, rounds
-        K and T.
     safe
         The index of the safe action, and the slack that it certainly has.
     debt
         (m,) The bound on each debt.
     bandit
         Whether the learner has bandit feedback.
-    setting
-        The assumptions about the game.
     """
     (action, slack), floor = safe, inner.floor
     if actions == 1:
@@ -171,16 +153,7 @@ def mean_excess(slack: float, stretches: int, constraints: int, epsilon: float) 
 
     It holds at all times at once with probability 1 - epsilon.
 
-    Parameters
-    ----------
-    slack
-        The slack of the safe play in the mean.
-    stretches
-        The number of stretches of safe play so far.
-    constraints
-        m.
-    epsilon
-        The probability with which the bound may fail.
+    `slack` is that of the safe play in the mean, `stretches` the number of stretches of safe play so far.
     """
     if stretches == 0:
         return 0.0
@@ -199,14 +172,7 @@ def learned_excess(actions: int, constraints: int, rounds: int, open_most: int, 
 
     rho is the slack of the best mixture of the actions, which the rule does not know.
 
-    Parameters
-    ----------
-    actions, constraints, rounds
-        K, m and T.
-    open_most
-        The most decisions that are open at once.
-    epsilon
-        The probability with which the bound may fail.
+    `open_most` is the most decisions that are open at once.
     """
     bands = log(4 * actions * constraints * rounds * (rounds + 1) / epsilon)
     windows = log(2 * constraints * rounds * rounds * (rounds + 1) / epsilon)

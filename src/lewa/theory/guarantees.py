@@ -10,6 +10,24 @@ import numpy as np
 
 from lewa import notebook
 from lewa.formatting import numbers
+from lewa.theory.assumptions import (
+    CONSTANT,
+    EACH_ACTION,
+    EVERY_ROUND,
+    EXPECTED,
+    EXPECTED_INSIDE,
+    FEASIBLE,
+    IN_ADVANCE,
+    MEAN,
+    MISSING,
+    OBLIVIOUS,
+    PATHWISE,
+    PROBABLE,
+    ROUND_BY_ROUND,
+    SHARES,
+    STILL,
+    UNSEEN,
+)
 from lewa.theory.setting import Setting, checked
 from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
@@ -20,36 +38,6 @@ if TYPE_CHECKING:
 
 TINY = 1e-300  # the least epsilon that is spoken of
 HORIZONS = (1, 10**3, 10**6, 10**9, 10**12)  # rounds at which it is asked whether anything is proved
-
-PATHWISE = "pathwise"
-EXPECTED = "expected [E V]+"
-EXPECTED_INSIDE = "expected E[V]+"
-PROBABLE = "high probability"
-
-FEASIBLE = "some play meets every floor"
-CONSTANT = "the constraints are the same every round"
-MEAN = "given the past, the observed constraints have a fixed mean"
-UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
-MISSING = (
-    "where actions are missing, regret is relative to policies that do not take them, and some of these meet the floors"
-)
-SHARES = (
-    "regret is relative to plays that contain the shares that are added to the learner's play, and some of these meet the "
-    "floors"
-)
-EVERY_ROUND = (
-    "against plays that meet the floors in every round, of which at least one exists; violation of the observed constraints"
-)
-EACH_ACTION = (
-    "against mixtures of actions that each meet the floors in every round, of which at least one exists; violation of "
-    "the observed constraints"
-)
-ROUND_BY_ROUND = (
-    "in every round, of which at least one exists"  # what these two and the same about raised floors have in common
-)
-OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
-IN_ADVANCE = "the comparator is fixed in advance"
-STILL = "given the past, rewards have a fixed mean"
 
 
 class Guarantee(NamedTuple):

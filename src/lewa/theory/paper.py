@@ -7,7 +7,7 @@ from math import e, exp, inf, log, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.guarantees import (
+from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
     EXPECTED_INSIDE,
@@ -17,18 +17,9 @@ from lewa.theory.guarantees import (
     PATHWISE,
     PROBABLE,
     STILL,
-    TINY,
     UNSEEN,
-    Bound,
-    Guarantee,
-    conclude,
-    failed,
-    none,
-    one_action,
-    steady,
-    width,
-    with_share,
 )
+from lewa.theory.guarantees import TINY, Bound, Guarantee, conclude, failed, none, one_action, steady, width, with_share
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 
@@ -74,14 +65,7 @@ def lewa(
 ) -> tuple[Guarantee, ...]:
     """Return Theorem 1, corrected: (a)-(f), the high-probability form of the unmodified algorithm, the variation bound.
 
-    Parameters
-    ----------
-    learner, actions, rounds, setting
-        The learner, K, T and the assumptions.
-    name
-        The name of the learner: fixed share has these bounds too.
-    moving
-        An addition to ln K, for fixed share.
+    `moving` is an addition to ln K, for fixed share.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:

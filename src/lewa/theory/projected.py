@@ -9,23 +9,8 @@ from math import ceil, exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.guarantees import (
-    CONSTANT,
-    EXPECTED_INSIDE,
-    FEASIBLE,
-    MEAN,
-    OBLIVIOUS,
-    PATHWISE,
-    PROBABLE,
-    TINY,
-    UNSEEN,
-    Bound,
-    Guarantee,
-    conclude,
-    none,
-    one_action,
-    steady,
-)
+from lewa.theory.assumptions import CONSTANT, EXPECTED_INSIDE, FEASIBLE, MEAN, OBLIVIOUS, PATHWISE, PROBABLE, UNSEEN
+from lewa.theory.guarantees import TINY, Bound, Guarantee, conclude, none, one_action, steady
 from lewa.theory.paper import check_slater, exceeded, hp_radius
 from lewa.theory.setting import Setting
 from lewa.types import Vector

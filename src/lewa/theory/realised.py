@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from math import log, sqrt
 
 from lewa.formatting import number
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE, Guarantee, none
+from lewa.theory.assumptions import EXPECTED, EXPECTED_INSIDE, PROBABLE
+from lewa.theory.guarantees import Guarantee, none
 
 
 def realised(

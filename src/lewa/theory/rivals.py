@@ -6,21 +6,8 @@ K actions, T rounds. Most rivals ignore constraints: for their violation there i
 from math import e, exp, inf, log, pi, sqrt
 
 from lewa.theory import adversarial, parameters, projected
-from lewa.theory.guarantees import (
-    EXPECTED,
-    FEASIBLE,
-    MEAN,
-    OBLIVIOUS,
-    PATHWISE,
-    PROBABLE,
-    STILL,
-    UNSEEN,
-    Bound,
-    Guarantee,
-    conclude,
-    none,
-    one_action,
-)
+from lewa.theory.assumptions import EXPECTED, FEASIBLE, MEAN, OBLIVIOUS, PATHWISE, PROBABLE, STILL, UNSEEN
+from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 
@@ -37,17 +24,7 @@ PACED_LINEAR = "no bound is proved for it with a price that follows the spending
 
 
 def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guarantee, ...]:
-    """Return a bound on regret that holds on every path, and none on violation.
-
-    Parameters
-    ----------
-    regret
-        The bound on regret.
-    rounds, floor
-        T and c0.
-    source
-        The name of the theorem.
-    """
+    """Return a bound on regret that holds on every path, and none on violation."""
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 

@@ -8,7 +8,7 @@ from lewa.kernels import Weights, dual_step, grow_priced, normalize
 from lewa.kernels.roles import Multiplier
 from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Step, Theorems, Tuning, entropy_of, trial
 from lewa.learners.parameter_checks import require
-from lewa.theory import delayed, delayed_probable, paper
+from lewa.theory import delayed, paper
 from lewa.theory.setting import Start
 from lewa.types import Vector
 
@@ -114,7 +114,7 @@ class Lewa(PrimalDual):
         "printed": Tuning(printed_steps, "LEWA with the paper's tuning: one step for both updates.", fixes=("mu",)),
     }
     trials = (*USUAL, trial(4, 100, 0.6, tuning="paper"))
-    theorems = Theorems(paper.lewa, delayed.lewa, delayed_probable.lewa, changed=delayed.lewa, begin=with_entropy)
+    theorems = Theorems(paper.lewa, delayed.lewa, delayed.lewa_probable, changed=delayed.lewa, begin=with_entropy)
 
     def play(self, s: LewaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

@@ -10,7 +10,7 @@ from lewa.kernels import Weights, normalize, positive, rule, set_weights
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Charged, Gains, Multiplier, Prices, Totals
 from lewa.learners.base import USUAL, Flags, Full, Learner, Parameters, Problem, Step, Theorems, entropy_of, sizes_of, trial
-from lewa.theory import anytime, delayed, delayed_probable
+from lewa.theory import anytime, delayed
 from lewa.theory.setting import Start
 from lewa.types import Vector
 
@@ -96,7 +96,7 @@ class LateLewa(Learner):
     theorems = Theorems(
         anytime.late_lewa,
         delayed.late_lewa,
-        delayed_probable.late_lewa,
+        delayed.late_lewa_probable,
         changed=delayed.late_lewa,
         begin=begin,
         certificate=lambda learner, s: s.queue.copy(),  # V <= Q, in whatever order answers come

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import log, sqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -34,8 +34,8 @@ from lewa.learners.variants.loss_rule import (
     open_decision,
     settle,
 )
-from lewa.theory import bandit, delayed, delayed_ix, delayed_losses
-from lewa.theory.delayed_dual import late_steps
+from lewa.theory import bandit, delayed, delayed_losses
+from lewa.theory.delayed_losses import late_steps
 from lewa.theory.governed import price_capped
 from lewa.theory.setting import NO_DELAY, Delays, Setting, Start
 from lewa.theory.theorems import Flags, Statements, Theorems
@@ -245,7 +245,9 @@ class LateLewaIx(Ix, LateHorizon):
     reserves: Reserves = field(default_factory=lambda: np.zeros(0))
 
     tunings = {"recommended": late_ix_steps}
-    theorems = Theorems(ix_at_once, delayed_ix.late_lewa_ix, delayed_ix.late_lewa_ix, errors=errors, certificate=certificate)
+    theorems = Theorems(
+        ix_at_once, delayed_losses.late_lewa_ix, delayed_losses.late_lewa_ix, errors=errors, certificate=certificate
+    )
 
 
 # For any horizon -------------------------------------------------------------------------------------------------------
@@ -387,7 +389,9 @@ class LateAnytimeLossLewa(Weighted, Adaptive, Actions, LossRule, Learner):
         else:
             normalize(s.weights, p)  # p = w / sum w
 
-    def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
+    def changed(
+        self, s: LateAnytimeLossLewaState, floor: Vector, units: Rescaling | None
+    ) -> tuple[Self, LateAnytimeLossLewaState]:
         before, slack = np.array(self.floor), self.cap_slack
         if units is not None:  # the slack in the new units of one constraint; in those of the others it is what it was
             before[units.j] = min(max(units.constraint(before[units.j]), 0.0), 1.0)

@@ -17,12 +17,12 @@ from lewa.learners.problem import settings_help
 class _Tuned:
     """The classmethod `tuned` of a wrapper: `made_by` around learners with the tuning of their class."""
 
-    def __get__(self, learner: object, kind: Any) -> Callable[..., Any]:
+    def __get__(self, learner: object, kind: "type[Wrapper]") -> Callable[..., Any]:
         return _tuned(kind)
 
 
 @cache
-def _tuned(kind: Any) -> Callable[..., Any]:
+def _tuned(kind: Any) -> Callable[..., object]:
     tuned = partial(kind.made_by, kind.kind.tuned)
     takes = [key for key, item in signature(tuned).parameters.items() if item.default is not item.empty]
     inner = "    **settings\n        Settings of the inner learner."
