@@ -144,20 +144,9 @@ class Governed(Wrapper):
         debt: object = None,
         **settings: object,
     ) -> Self:
-        """Return the learner with debt = c0 max(100, sqrt(T)) and the usual tuning of the inner learner.
+        """Return the learner with debt = c0 max(100, sqrt(T)), if it is None, and the usual tuning of the inner learner.
 
-        Parameters
-        ----------
-        make, actions, horizon, floor
-            Makes the inner learner, for K, T and c0.
-        safe
-            The index of an action that is known to be safe; -1 if there is none, and the governor learns what is safe.
-        margin
-            The amount by which the safe action exceeds every floor.
-        debt
-            The bound on the debt of each constraint; None for the value above.
-        **settings
-            Settings of the inner learner.
+        If `safe` is -1, the governor learns what is safe, and the usual debt is 0.
         """
         K, T, c0 = check_problem(actions, horizon, floor)
         if "margin" in field_types(cls.kind):  # it is told of the same action

@@ -17,7 +17,7 @@ from lewa.learners.problem import settings_help
 class _Tuned:
     """The classmethod `tuned` of a wrapper: `made_by` around learners with the tuning of their class."""
 
-    def __get__(self, learner: object, kind: "type[Wrapper]") -> Callable[..., Any]:
+    def __get__(self, learner: object, kind: Any) -> Callable[..., Any]:
         return _tuned(kind)
 
 
