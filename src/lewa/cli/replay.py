@@ -39,11 +39,11 @@ from lewa.data.log import Log, StreamedLog
 from lewa.formatting import csv_table
 from lewa.games import Table
 from lewa.learners import Learner, check_looks_at_features
-from lewa.report.summary import averages_on_log, in_units, summary, summary_of_log
+from lewa.report.summary import summary, summary_of_log
 from lewa.report.tables import Line, print_log_summary, print_summary
 from lewa.schema import Summary, json_text
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
-from lewa.simulate.replay import with_contexts
+from lewa.simulate.replay import units_of, with_contexts
 
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
 
@@ -146,7 +146,8 @@ def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace:
         match = Match({**match.traces, **beside.traces}, beside.stopped)
     if not match.traces:
         return Replay(None, lambda: None, match.stopped)
-    result = _in_units(summary(match.traces), content, how.floor)
+    units = units_of(content)
+    result: Summary = {**summary({name: trace.in_units(units) for name, trace in match.traces.items()}), "floor": how.floor}
     best = result["hindsight"]
     if best is not None and not best["feasible"] and not _in_unit(content):
         lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), how.floor, strict=True)]
@@ -168,12 +169,11 @@ def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
                 replays[name] = replay_log(learner, rows, how.seeds, advance=advance)
             elif isinstance(rows, StreamedLog):
                 replays[name] = replay_stream(learner, rows, how.seeds, how.executor, advance)
-        result = _in_units(summary_of_log(replays, log.actions, floors), content, how.floor)
-        units = averages_on_log(replays, floors)
-    averages = {
-        name: [quantity.scale.to_user(value) for quantity, value in zip(content.constraints, values, strict=True)]
-        for name, values in units.items()
-    }
+        units = units_of(content)
+        replays = {name: run.in_units(units) for name, run in replays.items()}
+        result, rounds = summary_of_log(replays, log.actions, how.floor), min(run.rounds for run in replays.values())
+        spare = {name: run.totals(rounds).shortfall.mean(axis=0) / rounds / units.sizes for name, run in replays.items()}
+    averages = {name: (units.zeros + units.spans * (floors - short)).tolist() for name, short in spare.items()}
     return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(content), out))
 
 
@@ -188,10 +188,6 @@ def _floors(content: Data, lines: list[float]) -> list[float]:
 def _in_unit(content: Data) -> bool:
     """Return whether the user's units are already the learners' units, [0, 1]."""
     return all((quantity.low, quantity.high) == UNIT for quantity in (content.reward, *content.constraints))
-
-
-def _in_units(result: Summary, content: Data, lines: list[float]) -> Summary:
-    return {**in_units(result, content.reward.scale, [quantity.scale for quantity in content.constraints]), "floor": lines}
 
 
 def _lines(content: Data) -> list[Line]:

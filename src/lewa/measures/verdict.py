@@ -18,6 +18,7 @@ from lewa.units import Units
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
 JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
 ROUNDING = 1e-9  # relative to T: what adding up T numbers may lose
+UNIT = ", of rewards and constraints scaled to [0, 1]"  # what is added to a reason that has numbers
 MOST = 1 << 26  # numbers that are looked at for the best play that meets the floors in every round
 
 
@@ -37,7 +38,8 @@ class Rest(NamedTuple):
 
 
 def _in_units(guarantee: Guarantee, units: Units) -> Guarantee:
-    """Return the bounds in the user's units."""
+    """Return the bounds in the user's units; the numbers of a reason stay as they are, and it says so."""
+    scaled_reason = "regret <=" in guarantee.reason and {units.reward.span, *units.sizes.tolist()} != {1}
 
     def scaled(bounds: tuple[float, ...] | None) -> tuple[float, ...] | None:
         return None if bounds is None else tuple((units.sizes * bounds).tolist())
@@ -46,6 +48,7 @@ def _in_units(guarantee: Guarantee, units: Units) -> Guarantee:
         regret=None if guarantee.regret is None else guarantee.regret * units.reward.span,
         violation=scaled(guarantee.violation),
         positive_violation=scaled(guarantee.positive_violation),
+        reason=guarantee.reason + UNIT if scaled_reason else guarantee.reason,
     )
 
 

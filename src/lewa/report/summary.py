@@ -1,19 +1,16 @@
 """Summarise a play or a replay, as the plain numbers that `--json` prints and tables show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from lewa import schema
 from lewa.measures import hindsight, judge, positive_violation, regret, violation
 from lewa.measures.trace import Trace
-from lewa.schema import LearnerSummary, Spread, Spreads, Summary
+from lewa.schema import LearnerSummary, Spread, Spreads, Summary, plain
 from lewa.simulate.log_replay import LogReplay, StreamedReplay
 from lewa.theory.guarantees import Guarantee, none
 from lewa.types import Matrix, Vector
-from lewa.units import Scale
-
-UNIT = ", of rewards and constraints scaled to [0, 1]"  # what is added to a reason that has numbers
 
 
 def summary(traces: Mapping[str, Trace]) -> Summary:
@@ -50,16 +47,9 @@ def _learner(trace: Trace) -> LearnerSummary:
 
 def guarantee_of(guarantee: Guarantee) -> schema.Guarantee:
     """Return a guarantee as plain numbers; a bound that does not exist is None, with the reason."""
-    return {
-        "regret": guarantee.regret,
-        "violation": None if guarantee.violation is None else list(guarantee.violation),
-        "positive_violation": None if guarantee.positive_violation is None else list(guarantee.positive_violation),
-        "kind": guarantee.kind,
-        "epsilon": guarantee.epsilon,
-        "source": guarantee.source,
-        "assumptions": list(guarantee.assumptions),
-        "reason": guarantee.reason,
-    }
+    listed = {name: getattr(guarantee, name) for name in schema.Guarantee.__annotations__}
+    numbers: schema.Guarantee = plain(listed)
+    return numbers
 
 
 def spread(values: Vector) -> Spread:
@@ -75,7 +65,7 @@ def spreads(values: Matrix) -> Spreads:
 # A bandit log ------------------------------------------------------------------------------------------------------------
 
 
-def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: int, floor: Vector) -> Summary:
+def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: int, floor: list[float]) -> Summary:
     """Return the summary for a bandit log, without regret, because the rewards of other actions are unknown.
 
     Learners are compared over the same number of rounds, the smallest number that counted for a learner.
@@ -98,70 +88,7 @@ def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: i
         "rounds": rounds,
         "actions": actions,
         "seeds": len(next(iter(replays.values())).seeds),
-        "floor": floor.tolist(),
+        "floor": floor,
         "hindsight": None,
         "learners": learners,
     }
-
-
-def averages_on_log(replays: Mapping[str, LogReplay | StreamedReplay], floor: Vector) -> dict[str, list[float]]:
-    """Return, by learner, the average of each constraint in the rounds that count, as a mean over seeds."""
-    rounds = min(run.rounds for run in replays.values())
-    short = {name: run.totals(rounds).shortfall.mean(axis=0) / rounds for name, run in replays.items()}
-    return {name: (floor - each).tolist() for name, each in short.items()}
-
-
-# The user's units --------------------------------------------------------------------------------------------------------
-
-
-def in_units(result: Summary, reward: Scale, constraints: Sequence[Scale]) -> Summary:
-    """Return a summary in the user's units, with the scales of the reward and of each constraint."""
-    sizes = [abs(scale.span) for scale in constraints]
-    prices = [reward.span / size for size in sizes]
-    best = result["hindsight"]
-    if best is not None:
-        best = {**best, "value": reward.to_user(best["value"]), "price": _times(best["price"], prices)}
-    return {
-        **result,
-        "floor": [scale.to_user(c0) for scale, c0 in zip(constraints, result["floor"], strict=True)],
-        "hindsight": best,
-        "learners": {
-            name: {
-                **learner,
-                "reward": _spread(learner["reward"], reward.span, reward.zero * result["rounds"]),
-                "regret": None if learner["regret"] is None else _spread(learner["regret"], reward.span),
-                "violation": _spreads(learner["violation"], sizes),
-                "positive_violation": _spreads(learner["positive_violation"], sizes),
-                "multiplier": _times(learner["multiplier"], prices),
-                "guarantee": _guarantee(learner["guarantee"], reward.span, sizes),
-            }
-            for name, learner in result["learners"].items()
-        },
-    }
-
-
-def _guarantee(guarantee: schema.JudgedGuarantee, span: float, sizes: list[float]) -> schema.JudgedGuarantee:
-    regret, short, positive = guarantee["regret"], guarantee["violation"], guarantee["positive_violation"]
-    reason = guarantee["reason"]
-    scaled = "regret <=" in reason and {span, *sizes} != {1}
-    return {
-        **guarantee,
-        "regret": None if regret is None else regret * span,
-        "violation": None if short is None else _times(short, sizes),
-        "positive_violation": None if positive is None else _times(positive, sizes),
-        "reason": reason + UNIT if scaled else reason,
-    }
-
-
-def _times(values: list[float], factors: list[float]) -> list[float]:
-    return [value * factor for value, factor in zip(values, factors, strict=True)]
-
-
-def _spread(values: Spread, factor: float, zero: float = 0.0) -> Spread:
-    per_seed = [zero + value * factor for value in values["per_seed"]]
-    return {"mean": zero + values["mean"] * factor, "max": zero + values["max"] * factor, "per_seed": per_seed}
-
-
-def _spreads(values: Spreads, factors: list[float]) -> Spreads:
-    per_seed = [_times(value, factors) for value in values["per_seed"]]
-    return {"mean": _times(values["mean"], factors), "max": _times(values["max"], factors), "per_seed": per_seed}

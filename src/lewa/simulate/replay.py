@@ -102,7 +102,7 @@ def replay(
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
     made = as_learner(learner, game.actions, game.length if isinstance(game, Table) else game.rounds, floor)
-    units = Units(named.reward.scale, tuple(quantity.scale for quantity in named.constraints))
+    units = units_of(named)
     if isinstance(game, Log):
         return replay_log(made, game, seeds, every_round).in_units(units)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
@@ -112,6 +112,11 @@ def replay(
             return play_elsewhere(executor, made, game, seeds).in_units(units)
         return play(made, game, seeds=seeds, every_round=every_round).in_units(units)
     return replay_stream(made, game, seeds, executor).in_units(units)
+
+
+def units_of(data: Data) -> Units:
+    """Return the units of the data."""
+    return Units(data.reward.scale, tuple(quantity.scale for quantity in data.constraints))
 
 
 def with_contexts(data: Data) -> Table | Log | StreamedLog:
