@@ -83,7 +83,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "simulate",
         "theory",
         "types",
-        "units",
         "version",
     },
     "simulate": {

@@ -117,7 +117,15 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         return np.array([reward, *c, *self._features()]), reward, False, self._round == self.rounds, info
 
 
-class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+class _Wrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """A wrapper that changes steps, and records its arguments."""
+
+    def __init__(self, env: Any, **arguments: Any) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self, **arguments)
+        super().__init__(env)
+
+
+class SixValues(_Wrapper):
     """The step of Safety-Gymnasium: observation, reward, cost, terminated, truncated, info, with cost = info["cost"].
 
     >>> env = SixValues(Environment("bernoulli", floor=0.6, rounds=1000))
@@ -128,7 +136,6 @@ class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCon
     """
 
     def __init__(self, env: Any) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
 
     def step(self, action: Any) -> Any:
@@ -145,7 +152,7 @@ class Told(np.float64):
     quantities: Mapping[str, float]
 
 
-class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+class Telling(_Wrapper):
     """Add numbers of `info` to rewards, for loops that pass on only the reward.
 
     `river.bandit.evaluate` is such a loop; `lewa.adapters.river.Policy` reads the values of its constraints from the
@@ -160,8 +167,7 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
     def __init__(self, env: Any, names: Sequence[str] = ("cost",)) -> None:
         if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"names must be a list of names in info, got {short_repr(names)}")
-        gymnasium.utils.RecordConstructorArgs.__init__(self, names=names)
-        super().__init__(env)
+        super().__init__(env, names=names)
         self.names = names
 
     def step(self, action: Any) -> Any:

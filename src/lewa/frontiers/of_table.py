@@ -16,9 +16,10 @@ from lewa.frontiers.budgets import Budgets
 from lewa.frontiers.result import Frontier, LearnerResult, Mean, Point
 from lewa.games.table import Table
 from lewa.measures.performance import positive_violation, violation
+from lewa.measures.rate_fit import mean_interval
 from lewa.measures.trace import Trace
 from lewa.simulate.run import play, play_elsewhere
-from lewa.types import Vector
+from lewa.types import Array, Vector
 
 
 class _Replay(NamedTuple):
@@ -153,10 +154,7 @@ def _result(trace: Trace, data: Data, level: float) -> LearnerResult:
     return LearnerResult(reward, average, net_violation, all_violation, trace.measured_on)
 
 
-def _mean(per_seed: np.ndarray[tuple[int, ...], np.dtype[np.float64]], level: float, least: float = -np.inf) -> Mean:
+def _mean(per_seed: Array, level: float, least: float = -np.inf) -> Mean:
     """Return the mean and its Student interval, which is the mean itself if all seeds agree or there is only one."""
-    from scipy.special import stdtrit  # imported here: it takes longer than everything else together
-
-    n, mean = per_seed.size, float(per_seed.mean())
-    reach = float(stdtrit(n - 1, (1 + level) / 2) * per_seed.std(ddof=1) / n**0.5) if n > 1 else 0.0
+    mean, reach = mean_interval(per_seed, level)
     return Mean(mean, max(mean - reach, least), mean + reach, tuple(per_seed.tolist()))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.types import Vector
+from lewa.types import Array, Vector
 from lewa.validation import as_floats, short_repr
 
 
@@ -52,6 +52,12 @@ def student(freedom: int, level: float) -> float:
     from scipy.special import stdtrit  # imported here: it takes long, and scipy.stats three times as long
 
     return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def mean_interval(values: Array, level: float = 0.95) -> tuple[float, float]:
+    """Return a mean, and how far its Student interval reaches to either side: 0 for a single value."""
+    n, mean = values.size, float(values.mean())
+    return mean, student(n - 1, level) * float(values.std(ddof=1)) / sqrt(n) if n > 1 else 0.0
 
 
 def _line(x: Vector, y: Vector) -> tuple[float, float, float]:

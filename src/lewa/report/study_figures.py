@@ -1,12 +1,11 @@
 """The figures of a report: the panels for each group of results."""
 
 from collections.abc import Iterator, Sequence
-from math import sqrt
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.measures.rate_fit import fit_rate, student
+from lewa.measures.rate_fit import fit_rate, mean_interval
 from lewa.paper.rules import fraction
 from lewa.paper.verdicts import VerdictLine
 from lewa.report import captions
@@ -141,8 +140,7 @@ def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0
         for each in (strand, other)
     )
     gaps = np.array([mine[seed] - theirs[seed] for seed in mine])
-    mean = float(gaps.mean())
-    reach = student(len(gaps) - 1, LEVEL) * float(gaps.std(ddof=1)) / sqrt(len(gaps))
+    mean, reach = mean_interval(gaps, LEVEL)
     return Difference(strand.name, strand.colour, mean, mean - reach, mean + reach)
 
 

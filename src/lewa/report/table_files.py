@@ -5,7 +5,7 @@ every special character, and a spreadsheet takes no cell for a formula.
 """
 
 from collections.abc import Sequence
-from math import log10, sqrt
+from math import log10
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from lewa.formatting import csv_table as csv_lines
 from lewa.formatting import printable_text
 from lewa.lab.names import short
 from lewa.lab.storage import write
-from lewa.measures.rate_fit import student
+from lewa.measures.rate_fit import mean_interval
 from lewa.report.results import Result
 from lewa.types import Array
 
@@ -88,11 +88,8 @@ def interval(values: Array | None) -> tuple[float | None, float | None, float | 
     """Return the mean and the ends of its Student interval; the ends are None for a single seed."""
     if values is None:
         return None, None, None
-    mean = float(values.mean())
-    if values.size < 2:
-        return mean, None, None
-    half = student(values.size - 1, LEVEL) * float(values.std(ddof=1)) / sqrt(values.size)
-    return mean, mean - half, mean + half
+    mean, half = mean_interval(values, LEVEL)
+    return (mean, None, None) if values.size < 2 else (mean, mean - half, mean + half)
 
 
 def _columns(results: Sequence[Result]) -> list[tuple[str, str, int]]:

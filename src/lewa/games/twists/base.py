@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,11 @@ from lewa.validation import as_floor
 FAR = 1 << 62  # a position of nature's stream that no game comes to
 Range: TypeAlias = tuple[float, float]
 Array = TypeVar("Array", Vector, Matrix, Cube)
+
+
+def _of_game(name: str) -> Any:
+    """Return a property that is the one of the inner game."""
+    return property(attrgetter(f"game.{name}"))
 
 
 @dataclass(frozen=True)
@@ -33,49 +39,17 @@ class Twist(Game):
         """The line of the inner game, and the change."""
         return f"{self.game.about}; {self.does}"
 
-    @property
-    def actions(self) -> int:
-        return self.game.actions
-
-    @property
-    def constraints(self) -> int:
-        return self.game.constraints
-
-    @property
-    def length(self) -> int | None:
-        return self.game.length
-
-    @property
-    def setting(self) -> Setting:
-        return self.game.setting
-
-    @property
-    def mean_constraints(self) -> Matrix | None:
-        return self.game.mean_constraints
-
-    @property
-    def stationary_rewards(self) -> bool:
-        return self.game.stationary_rewards
-
-    @property
-    def reacts(self) -> bool:
-        return self.game.reacts
-
-    @property
-    def features(self) -> int:
-        return self.game.features
-
-    @property
-    def policies(self) -> int:
-        return self.game.policies
-
-    @property
-    def late_feedback(self) -> bool:
-        return self.game.late_feedback
-
-    @property
-    def missing_actions(self) -> bool:
-        return self.game.missing_actions
+    actions = _of_game("actions")
+    constraints = _of_game("constraints")
+    length = _of_game("length")
+    setting = _of_game("setting")
+    mean_constraints = _of_game("mean_constraints")
+    stationary_rewards = _of_game("stationary_rewards")
+    reacts = _of_game("reacts")
+    features = _of_game("features")
+    policies = _of_game("policies")
+    late_feedback = _of_game("late_feedback")
+    missing_actions = _of_game("missing_actions")
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         return self.game.block(key, start, stop)
