@@ -10,61 +10,84 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-
-from numba.core.event import Event, Listener, register
+from typing import TYPE_CHECKING
 
 from lewa import learners
 from lewa.kernels import compiled_form
+from lewa.kernels.jit import before_compiling
+
+if TYPE_CHECKING:
+    from numba.core.event import Event
 
 ENGINE = "lewa.engine"  # the package whose functions are compiled once for each learner
 PACKAGE = "lewa."
 COMPILE = "numba:compile"
 _say: list[Callable[[str], object]] = [logging.getLogger("lewa").warning]  # the last one speaks
+_clocks: list[Callable[[bool], object]] = []  # told when compiling begins (True) and ends (False)
 _announced: set[str] = set()
 
 
-class CompileNotice(Listener):
+class CompileNotice:
     """Announce compiling, once for each learner and once for the shared code, and count its seconds."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._depth, self._began = 0, 0.0  # a function is compiled inside of those that call it
 
-    def on_start(self, event: Event) -> None:
+    def on_start(self, event: "Event") -> None:
         """Announce a compilation; nested compilations have no separate line."""
         self._depth += 1
         if self._depth > 1:
             return
         self._began = time.perf_counter()
+        for clock in _clocks:
+            clock(True)
         line = line_of(event.data["dispatcher"].py_func)
         if line is not None and line not in _announced:
             _announced.add(line)
             _say[-1](line)
 
-    def on_end(self, event: Event) -> None:
+    def on_end(self, event: "Event") -> None:
         """Count the time."""
         self._depth -= 1
         if not self._depth:
             self.seconds += time.perf_counter() - self._began
+            for clock in _clocks:
+                clock(False)
 
 
 @cache
 def install() -> CompileNotice:
     """Announce compilations of this process from now on; further calls have no effect."""
     notice = CompileNotice()
-    register(COMPILE, notice)  # type: ignore[no-untyped-call]
+
+    @before_compiling
+    def listen() -> None:
+        from numba.core.event import Listener, register
+
+        class Ears(Listener):
+            def on_start(self, event: "Event") -> None:
+                notice.on_start(event)
+
+            def on_end(self, event: "Event") -> None:
+                notice.on_end(event)
+
+        register(COMPILE, Ears())  # type: ignore[no-untyped-call]
+
     return notice
 
 
 @contextmanager
-def announced_by(say: Callable[[str], object]) -> Iterator[None]:
-    """Announce compilations by another function within the block."""
+def announced_by(say: Callable[[str], object], clock: Callable[[bool], object]) -> Iterator[None]:
+    """Announce compilations by another function within the block, and tell a clock when they begin and end."""
     install()
     _say.append(say)
+    _clocks.append(clock)
     try:
         yield
     finally:
         _say.remove(say)
+        _clocks.remove(clock)
 
 
 def line_of(function: object) -> str | None:

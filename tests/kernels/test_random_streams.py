@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.kernels import DICE, NATURE, keys, place, uniform
+from lewa.kernels import DICE, NATURE, keys, place, random_streams, toss, uniform
 
 GAME = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2, 0.5], constraints=[[0.2, 0.5, 0.9, 0.4], [0.7, 0.3, 0.6, 0.8]])
 ROUNDS = 700
@@ -35,6 +35,18 @@ def test_uniform_is_splitmix64_read_by_position(key: int) -> None:
     stream = splitmix64(key)
     for n in range(1, 1000):
         assert uniform(np.uint64(key), n) == (next(stream) >> 11) / 2**53
+
+
+def test_the_twins_without_a_compiler_give_the_same_bits() -> None:
+    key, first, dice = keys(3)[NATURE : NATURE + 1], 10**12 + 7, np.random.default_rng(0)
+    numbers = np.empty(200)
+    random_streams._lots(key, first, numbers)
+    assert numbers.tolist() == [uniform(key[0], first + n) for n in range(200)]
+    p, q, T = dice.random(3), dice.random((2, 3)), 40
+    blocks = [(np.empty((T, 3)), np.empty((T, 2, 3))) for _ in range(2)]
+    for tossed, (rewards, constraints) in zip((random_streams._toss, toss.py_func), blocks, strict=True):
+        tossed(p, q, key, 700, rewards, constraints)
+    assert all(np.array_equal(one, other) for one, other in zip(*blocks, strict=True))
 
 
 def test_far_positions_are_reached_at_once() -> None:

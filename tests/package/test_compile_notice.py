@@ -35,7 +35,10 @@ from numba.core.event import Event, EventStatus, broadcast
 from lewa.compile_notice import COMPILE
 from lewa.engine.steps import play_step
 from lewa.kernels import compiled_form
+from lewa.kernels.jit import compiler
 from lewa.learners import Ewa
+
+compiler()
 
 class Dispatcher:
     py_func = staticmethod(play_step(compiled_form(Ewa)))
@@ -61,7 +64,7 @@ def test_the_line_names_the_learner_and_is_said_by_whoever_asked_to() -> None:
         data = {"dispatcher": Dispatcher}
 
     notice, lines = compile_notice.CompileNotice(), list[str]()
-    with compile_notice.announced_by(lines.append):
+    with compile_notice.announced_by(lines.append, lambda compiling: None):
         notice.on_start(cast("Event", Started()))  # a function of nobody's
         notice.on_end(cast("Event", Started()))
     assert lines == []
@@ -79,7 +82,8 @@ def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monke
 
     monkeypatch.setattr(compile_notice, "_announced", set())
     notice, lines, event = compile_notice.CompileNotice(), list[str](), cast("Event", Started())
-    with compile_notice.announced_by(lines.append):
+    clock = list[bool]()
+    with compile_notice.announced_by(lines.append, clock.append):
         for _ in range(2):
             notice.on_start(event)
             notice.on_start(event)  # what it calls
@@ -88,6 +92,7 @@ def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monke
             notice.on_end(event)
             assert notice.seconds > before
     assert lines == ["compiling parts of the code that all learners share, once (a few seconds)"]
+    assert clock == [True, False] * 2  # once for all that is compiled inside of another
 
 
 def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,16 +114,13 @@ def test_a_bar_shows_no_remaining_time_while_something_is_compiled() -> None:
     with Bar(console=Console(file=StringIO(), force_terminal=True)) as bar:
         task, done = bar.add_task("lewa", total=100), bar.add_task("ewa", total=1)
         bar.update(done, completed=1)
-        clock, event = progress.ClockReset(bar), cast(Event, None)
         bar.update(task, completed=10)
-        clock.on_start(event)
-        clock.on_start(event)  # compiled inside of the first
+        progress.reset_clocks(bar, True)
         bar.update(task, completed=20)  # another thread plays on
-        clock.on_end(event)
         bar.update(task, completed=30)
         running, finished = bar.tasks
         assert (running.completed, running.time_remaining) == (30, None)
-        clock.on_end(event)
+        progress.reset_clocks(bar, False)
         assert running.start_time is not None
         assert running.speed is None  # nothing of before counts
         assert finished.finished

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
-from numba.core.event import Event, Listener, install_listener
 from rich.progress import Progress, TaskID
 
 from lewa.cli.shared import err, say, say_remarks
-from lewa.compile_notice import COMPILE, announced_by
+from lewa.compile_notice import announced_by
 
 if TYPE_CHECKING:  # studies are an extra
     from lewa.lab.schedule import Progress as StudyProgress
@@ -19,36 +19,17 @@ def progress_bar() -> Iterator[Progress]:
     """Show a bar; announce compiling and start the bar's clock after it; print the remarks at the end."""
     with (
         Progress(console=err, transient=True, disable=not err.is_terminal) as bar,
-        announced_by(say),
-        install_listener(COMPILE, ClockReset(bar)),
+        announced_by(say, partial(reset_clocks, bar)),
     ):
         yield bar
     say_remarks()
 
 
-class ClockReset(Listener):
-    """Stop the clock of a bar while something is compiled, and restart it afterwards."""
-
-    def __init__(self, bar: Progress) -> None:
-        self.bar = bar
-        self._depth = 0  # a function is compiled inside of those that call it
-
-    def on_start(self, event: Event) -> None:
-        """Stop the clocks: what is played meanwhile does not tell how long the rest takes."""
-        self._depth += 1
-        if self._depth == 1:
-            self._reset(start=False)
-
-    def on_end(self, event: Event) -> None:
-        """Restart the clocks after the outermost compilation."""
-        self._depth -= 1
-        if not self._depth:
-            self._reset(start=True)
-
-    def _reset(self, start: bool) -> None:
-        for task in self.bar.tasks:
-            if not task.finished:
-                self.bar.reset(TaskID(task.id), start=start, total=task.total, completed=int(task.completed))
+def reset_clocks(bar: Progress, compiling: bool) -> None:
+    """Stop the clocks of a bar while something is compiled: it does not tell how long the rest takes."""
+    for task in bar.tasks:
+        if not task.finished:
+            bar.reset(TaskID(task.id), start=not compiling, total=task.total, completed=int(task.completed))
 
 
 @contextmanager

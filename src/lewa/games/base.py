@@ -94,8 +94,7 @@ def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
         How many numbers each round has.
     """
     out = np.empty((stop - start, each))
-    with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-        lots(key, start * each, out.reshape(-1))
+    lots(key, start * each, out.reshape(-1))
     return out
 
 
@@ -113,8 +112,7 @@ def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
     """
     m, K = means.shape
     rewards, constraints = np.empty((stop - start, K)), np.empty((stop - start, m, K))
-    with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-        toss(np.zeros(K), means, key, start, rewards, constraints)
+    toss(np.zeros(K), means, key, start, rewards, constraints)
     return constraints
 
 

@@ -57,8 +57,7 @@ class Bernoulli(Game):
     def block(self, key: Words, start: int, stop: int) -> Block:
         rewards = np.empty((stop - start, self.actions))
         constraints = np.empty((stop - start, self.constraints, self.actions))
-        with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-            toss(self.rewards, self.mean_constraints, key, start, rewards, constraints)
+        toss(self.rewards, self.mean_constraints, key, start, rewards, constraints)
         return Block(rewards, constraints)
 
     def means(self) -> tuple[Vector, Matrix]:

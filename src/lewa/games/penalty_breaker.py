@@ -50,6 +50,5 @@ class PenaltyBreaker(OneConstraint):
 
     def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         low, high = self.low
-        with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-            number = low + (high - low) * uniform(key[0], 0)  # where the first reward of the game would be
+        number = low + (high - low) * uniform(key[0], 0)  # where the first reward of the game would be
         return np.array([1.0 if p[0] > 0.5 else number, 0.0]), coins(self.mean_constraints, key, t, t + 1)[0]

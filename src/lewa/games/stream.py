@@ -34,13 +34,12 @@ class GameStream:
     def _fill(self, t: int, play: Vector | None) -> None:
         """Lay out some rounds from t on, or the one that answers the play."""
         game = self.game
-        with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-            if self.reacts:
-                if play is None:
-                    raise ValueError(f"{type(game).__name__} reacts to the play, but no play was given in round {t}")
-                rewards, constraints = (np.asarray(part)[np.newaxis] for part in game.reveal(t, play, self.key))
-            else:
-                stop = t + self._most if game.length is None else min(t + self._most, game.length)
-                rewards, constraints, _ = game.block(self.key, t, stop)
+        if self.reacts:
+            if play is None:
+                raise ValueError(f"{type(game).__name__} reacts to the play, but no play was given in round {t}")
+            rewards, constraints = (np.asarray(part)[np.newaxis] for part in game.reveal(t, play, self.key))
+        else:
+            stop = t + self._most if game.length is None else min(t + self._most, game.length)
+            rewards, constraints, _ = game.block(self.key, t, stop)
         rewards, constraints = in_unit("rewards", rewards, t), in_unit("constraints", constraints, t)
         self._start, self._block = t, Block(rewards, constraints.reshape(-1, game.constraints, game.actions))

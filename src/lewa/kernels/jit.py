@@ -111,15 +111,27 @@ def or_plain(plain: F, options: dict[str, object] = INLINE) -> Callable[[F], F]:
 
 
 class Program(Generic[P, R]):
-    """A function that Python calls: compiled, or as it is written."""
+    """A function that Python calls: compiled, or as it is written.
 
-    def __init__(self, function: Callable[P, R], keep: bool = True, alone: bool = True, types: str = "") -> None:
-        self.py_func, self._options, self.types = function, (keep, alone), types
+    One with a `twin`, which gives the same bits by NumPy, is compiled only where the compiler is there for something else.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        keep: bool = True,
+        alone: bool = True,
+        types: str = "",
+        twin: Callable[P, R] | None = None,
+    ) -> None:
+        self.py_func, self._options, self.types, self._twin = function, (keep, alone), types, twin
         self.name: str = getattr(function, "__qualname__", "")
         update_wrapper(self, function)
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """Call the compiled function; the first call compiles it, or reads it from the disk."""
+        if self._twin is not None and not _numba:
+            return self._twin(*arguments, **named)
         return self.compiled(*arguments, **named)
 
     @cached_property
@@ -146,6 +158,11 @@ def program(function: Callable[P, R], keep: bool = True, alone: bool = True, typ
     `types` are those of the arguments, if it is to be compiled before a call, as Numba writes them.
     """
     return Program(function, keep, alone, types)
+
+
+def program_or(twin: Callable[P, R]) -> Callable[[Callable[P, R]], Program[P, R]]:
+    """Compile a function that Python calls, if the compiler is there; else call its twin, which gives the same bits."""
+    return lambda function: Program(function, twin=twin)
 
 
 def compile_program(function: F, keep: bool = True, alone: bool = True) -> F:

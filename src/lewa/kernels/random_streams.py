@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lewa.kernels.jit import or_plain, program, rule
+from lewa.kernels.jit import or_plain, program, program_or, rule
 from lewa.types import Cube, Indices, Matrix, Vector, Words
 
 NATURE, DICE = 0, 1
@@ -78,14 +78,35 @@ def place(t: int, i: int, actions: int, constraints: int) -> int:
     return (t * actions + i) * (1 + constraints)
 
 
-@program
+def _numbers(key: Words, first: int, count: int) -> Vector:
+    """Return numbers of the stream from position `first` on."""
+    z = np.uint64(key[0]) + np.arange(first, first + count).astype(np.uint64) * STRIDE
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    z = z ^ (z >> S31)
+    numbers: Vector = (z >> S11).astype(np.float64) * _UNIT
+    return numbers
+
+
+def _lots(key: Words, first: int, out: Vector) -> None:
+    out[:] = _numbers(key, first, out.size)
+
+
+@program_or(_lots)
 def lots(key: Words, first: int, out: Vector) -> None:
     """Write the numbers of the stream from position `first` on: a block of a game's rounds, flat."""
     for n in range(out.size):
         out[n] = uniform(key[0], first + n)
 
 
-@program
+def _toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
+    (m, K), T = q.shape, rewards.shape[0]
+    numbers = _numbers(key, place(start, 0, K, m), T * K * (1 + m)).reshape(T, K, 1 + m)
+    rewards[:] = numbers[:, :, 0] < p
+    constraints[:] = numbers[:, :, 1:].transpose(0, 2, 1) < q
+
+
+@program_or(_toss)
 def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
     """Coins for a block of rounds from `start` on: rewards with means p, constraints with means q."""
     m, K = q.shape

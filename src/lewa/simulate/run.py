@@ -54,7 +54,8 @@ def play(
 ) -> Trace:
     """Play the learner against the game, once for each seed.
 
-    The trace has running sums at log-spaced rounds. Learners that play the same seeds face the same rounds.
+    The trace has running sums at log-spaced rounds. Learners that play the same seeds face the same rounds. Runs of at most
+    500 rounds are played by plain Python, without waiting for a compiler, unless the environment says `LEWA_COMPILE=wait`.
 
     Parameters
     ----------
@@ -90,12 +91,13 @@ def play(
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be callable with a number of rounds, got {short_repr(progress)}")
     _check_features(learner.start(game.actions), game)  # refuse what breaks a law before anything is compiled
-    compile_learner(type(learner))  # once, before the threads ask for it
     stop = Event()
     playing = Playing(learner, game, _marks(game, rounds), every_round, progress, stop)
+    if playing.compiled:
+        compile_learner(type(learner))  # once, before the threads ask for it
 
     def one_seed(seed: int) -> SeedResult | None:
-        # NumPy's defaults, also in the calling thread; but random streams wrap around, when they run as plain Python.
+        # NumPy's defaults, also in the calling thread, and no word about overflows, as from compiled code.
         with np.errstate(divide="warn", over="ignore", under="ignore", invalid="warn"):
             return playing.run(seed)
 

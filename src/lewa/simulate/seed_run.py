@@ -14,11 +14,14 @@ from lewa.engine.records import Record, RoundHistory, Window, new_record
 from lewa.engine.session import Session
 from lewa.game import Game
 from lewa.kernels import DICE, keys, sum_rows
+from lewa.kernels.jit import WAY
 from lewa.learners.base import Learner
 from lewa.simulate.nature import LazyNature, Nature, ReactingNature, nature_of
 from lewa.simulate.python_loop import PythonLoop
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import plain
+
+SHORT = 500  # rounds of a run that plain Python plays in less time than it takes to read compiled code from the disk
 
 
 class SeedResult(NamedTuple):
@@ -50,10 +53,15 @@ class Playing(NamedTuple):
     progress: Callable[[int], None] | None = None  # called with the number of rounds played since the last call
     stop: Event | None = None  # set to stop the runs
 
+    @property
+    def compiled(self) -> bool:
+        """Whether runs are compiled: nobody waits for the compiler in a short one. It depends on nothing but the run."""
+        return WAY == "wait" or self.marks[-1] > SHORT
+
     def run(self, seed: int) -> SeedResult | None:
         """Play one seed; return None if it was stopped."""
         learner, game, (key, dice) = self.learner, self.game, np.split(keys(seed), [DICE])
-        session = Session(learner, game.actions, dice)
+        session = Session(learner, game.actions, dice, compiled=self.compiled)
         nature = nature_of(game, key, session, self.every_round)
         loop = _loop(session, nature)
         recorder = Recorder(session, self, laid_out=not isinstance(nature, LazyNature))

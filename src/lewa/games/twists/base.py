@@ -78,8 +78,7 @@ class Twist(Game):
         depth, game = 0, self.game
         while isinstance(game, Twist):
             depth, game = depth + 1, game.game
-        with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-            return np.array([uniform(key[0], FAR + depth) * 2.0**53]).astype(np.uint64)
+        return np.array([uniform(key[0], FAR + depth) * 2.0**53]).astype(np.uint64)
 
     def outside_theory(self, what: str) -> Setting:
         """Return the setting of the inner game, with this feature added to those that no theorem covers."""
