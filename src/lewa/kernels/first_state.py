@@ -64,7 +64,8 @@ def _first(kind: type, name: str, annotation: Any, sizes: tuple[int, int], tree:
         raise ValueError(
             f"{kind.__name__}.{name} begins with a size that its role does not tell: give its axes, or a `start`"
         )
-    return np.full([K if n == "K" else m if n == "m" else int(n) for n in axes], role.first)
+    sizes_by_name = {"K": K, "m": m, "1+m": 1 + m}
+    return np.full([sizes_by_name[n] if isinstance(n, str) else n for n in axes], role.first)
 
 
 def _axes(annotation: Any) -> tuple[str | int, ...] | None:
@@ -80,5 +81,5 @@ def _axes(annotation: Any) -> tuple[str | int, ...] | None:
         return None
     matrix = len(get_args(get_args(get_args(annotation)[0])[0])) == 2
     if role.of_actions:
-        return ("m", "K") if matrix else ("K",)
+        return ("1+m" if role.targets else "m", "K") if matrix else ("K",)
     return ("m",) if role.units is not Units.NONE and not matrix and not role.targets else None
