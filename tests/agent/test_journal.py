@@ -200,7 +200,7 @@ def test_a_journal_of_version_1_opens_and_continues_as_it_is(tmp_path: Path, sna
     for end in ("", ".snapshot") if snapshot else ("",):
         path.with_name(path.name + end).write_bytes((ASSETS / f"journal-v1{end}").read_bytes())
     records = list(read_journal(path))
-    twin = Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", seed=7, name="router")
+    twin = Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", seed=7, name="router")
     twin.replay(records)
     agent = Agent.open(path)
     restored, replayed = agent.snapshot()["state"], twin.snapshot()["state"]
