@@ -38,7 +38,7 @@ def stamp_of(learner: type) -> str:
                 follow(value)
                 if isinstance(value, ModuleType):
                     for name in names:
-                        follow(getattr(value, name, None))
+                        follow(vars(value).get(name))
         elif isinstance(thing, type) and hasattr(thing, "_fields"):
             modules.add(thing.__module__)
             digest.update(repr(thing._fields).encode())
