@@ -123,7 +123,7 @@ def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
     """Return the rows, one for each seed, by cell; raise ValueError if a row does not name its run."""
     groups: dict[Cell, list[Row]] = {}
     for row in rows:
-        if any(row[name] is None for name in CELL):
+        if any(row.get(name) is None for name in CELL):
             raise ValueError("a row does not name its run")
         cell = Cell(row["game"], tuple(row["floor"]), f"{row['learner']} {row['settings']}".strip(), row["rounds"])
         groups.setdefault(cell, []).append(row)
