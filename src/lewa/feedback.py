@@ -1,13 +1,12 @@
 """The feedback of one round: full information or bandit feedback."""
 
 from enum import StrEnum
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.types import Matrix, Vector, annotations
+from lewa.types import Matrix, Vector, annotations, cached
 
 NOTHING: Vector = np.zeros(0)
 
@@ -67,13 +66,9 @@ def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, c
     return Full(np.asarray(rewards, dtype=np.float64), c, np.clip(c @ p, 0, 1), p, charged)
 
 
-def feedback_kind(learner: type) -> FeedbackKind:
+@cached
+def feedback_kind(learner: Any) -> FeedbackKind:
     """Return the feedback of a class of learners: its attribute `feedback`, or the annotations of its methods."""
-    return _feedback_kind(learner)
-
-
-@cache
-def _feedback_kind(learner: Any) -> FeedbackKind:
     declared: FeedbackKind | None = getattr(learner, "feedback", None)
     if declared is not None:
         return declared

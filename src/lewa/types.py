@@ -1,6 +1,8 @@
 """The shapes of arrays, the state of a learner, and how annotations are read."""
 
-from typing import Any, TypeAlias, get_type_hints
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias, TypeVar, cast, get_type_hints
 
 import numpy as np
 
@@ -11,6 +13,13 @@ Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]  # of any s
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 State: TypeAlias = Any  # of a learner: a named tuple of arrays, the first with one entry per action; each has its own
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def cached(function: F) -> F:
+    """Cache a function of classes: mypy takes the hash of a class for that of its objects."""
+    return cast(F, cache(function))
 
 
 def annotations(annotated: object, name: str, extras: bool = False) -> dict[str, Any]:

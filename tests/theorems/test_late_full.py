@@ -89,7 +89,7 @@ def test_on_every_path_and_for_any_delays_late_lewa_keeps_its_bound_against_ever
     learner, K, T, m = run.session.learner, x.actions, x.rounds, len(x.floor)
     for tau in {0, first % T}:
         start, late = start_at(run, tau)
-        B, A = delayed.price_of_the_draw(learner, K, T - tau, late, delayed.full_form(K), start if tau else None)  # type: ignore[arg-type]
+        B, A = delayed.price_of_the_draw(learner, K, T - tau, late, delayed.full_form(K), start if tau else None)
         left = run.left(tau) + (run.queues[-1] ** 2).sum() / A
         assert (left <= B * (1 + 1e-9) + 1e-9).all()
         old = sorted(run.seen[tau])
@@ -97,7 +97,7 @@ def test_on_every_path_and_for_any_delays_late_lewa_keeps_its_bound_against_ever
         assert (run.short[tau:].sum(axis=0) + run.short[old].sum(axis=0) <= ahead + 1e-9 * T).all()
     # With room for noise, which is what the bound with high probability takes from the path.
     start, late = start_at(run, 0)
-    B, A = delayed.with_room_for_noise(learner, K, T, late)  # type: ignore[arg-type]
+    B, A = delayed.with_room_for_noise(learner, K, T, late)
     theta = x.delta / (2 * m * sqrt(T))
     left = run.left(0) + (run.queues[-1] ** 2).sum() / A + theta / 8 * (run.prices.sum(axis=1) ** 2).sum()
     assert (left <= B * (1 + 1e-9) + 1e-9).all()

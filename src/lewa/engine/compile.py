@@ -8,7 +8,6 @@ compile two learners, or two versions of one, could otherwise overwrite each oth
 """
 
 from collections.abc import Iterator
-from functools import cache
 from types import FunctionType
 from typing import NamedTuple
 
@@ -41,6 +40,7 @@ from lewa.kernels import compiled_form, state_type
 from lewa.kernels.jit import DISABLED, compile_program, load_program
 from lewa.kernels.roles import CHARGED, field_with
 from lewa.learners.base import Learner
+from lewa.types import cached
 
 
 class CompiledLearner(NamedTuple):
@@ -59,12 +59,12 @@ class CompiledLearner(NamedTuple):
 
 def compile_learner(learner: type[Learner]) -> CompiledLearner:
     """Return the compiled loop and single steps of a class of learner; plain Python if it has `compiled = False`."""
-    return _compile(learner.compiled_as or learner)  # type: ignore[arg-type]  # mypy takes the hash of an object for that of its class
+    return _compile(learner.compiled_as or learner)
 
 
 def plain_learner(learner: type[Learner]) -> CompiledLearner:
     """Return the same loop and steps as plain Python, which needs no compiler."""
-    return _plain(learner.compiled_as or learner)  # type: ignore[arg-type]  # as above
+    return _plain(learner.compiled_as or learner)
 
 
 def load_steps(learner: type[Learner]) -> Iterator[None]:
@@ -80,7 +80,7 @@ def load_steps(learner: type[Learner]) -> Iterator[None]:
         yield
 
 
-@cache
+@cached
 def _plain(learner: type[Learner]) -> CompiledLearner:
     form, feedback = compiled_form(learner), feedback_kind(learner)
     if feedback is FeedbackKind.BANDIT and field_with(state_type(form), CHARGED) is not None:
@@ -104,7 +104,7 @@ def _plain(learner: type[Learner]) -> CompiledLearner:
     )
 
 
-@cache
+@cached
 def _compile(learner: type[Learner]) -> CompiledLearner:
     plain = plain_learner(learner)
     if DISABLED or not learner.compiled:

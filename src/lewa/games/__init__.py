@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -32,6 +31,7 @@ from lewa.games.twists.dropping import Dropping
 from lewa.games.twists.noise import Noise
 from lewa.games.twists.scale import Scale
 from lewa.plugins import GAMES, announced, find_class
+from lewa.types import cached
 from lewa.validation import as_count, as_floor, nearest, short_repr
 
 ALL: dict[str, type[Game]] = {
@@ -139,7 +139,7 @@ STAND_IN = Bernoulli()  # what a twist is made around first: it says which floor
 def settings_of(name: str) -> list[str] | None:
     """Return the parameters of a game and its twists; None if it accepts any parameter."""
     inside, around = split_twists(name)
-    kind: Any = find(inside)  # mypy takes the class for something that cannot be cached
+    kind = find(inside)
     parameters = _parameters(kind).values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
@@ -152,9 +152,9 @@ def settings_of(name: str) -> list[str] | None:
     return names + [key for twist in around for key in sorted(_fields(twist)) if key not in names]
 
 
-@cache
-def _parameters(kind: Any) -> Mapping[str, Parameter]:
-    """Return the parameters of a game, cached: reading them takes longer than making the game."""
+@cached  # reading them takes longer than making the game
+def _parameters(kind: type[Game]) -> Mapping[str, Parameter]:
+    """Return the parameters of a game."""
     return signature(kind).parameters
 
 

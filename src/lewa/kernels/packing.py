@@ -8,7 +8,7 @@ where it starts, its rows and its columns.
 
 import itertools
 from collections.abc import Callable, Iterable
-from functools import cache, wraps
+from functools import wraps
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from lewa.kernels.jit import before_compiling
 from lewa.kernels.records import field_types, is_record, leaves, state_type
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix, Vector, cached
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def unpack(learner: type, memory: Vector) -> tuple[Any, Any]:
     form = learner if last is not None and last.form is learner else compiled_form(learner)
     if last is not None and last.memory is memory and last.form is form and memory[: last.end].tobytes() == last.parameters:
         return last.records
-    place = _place_of_state(form)
+    place = 3 * _leaf_count(form)  # in the header, of where the state begins
     end = int(memory[place]) if place < memory[0] else memory.size  # a state may be empty
     records = _reader(form)(memory)
     if len(_unpacked) >= MOST:
@@ -105,13 +105,8 @@ def unpack(learner: type, memory: Vector) -> tuple[Any, Any]:
     return records
 
 
-@cache
-def _place_of_state(form: Any) -> int:
-    """Return the place in the header of where the state begins."""
-    return 3 * _leaf_count(form)
-
-
-def _leaf_count(kind: Any) -> int:
+@cached
+def _leaf_count(kind: type) -> int:
     return sum(map(_leaf_count, field_types(kind).values())) if is_record(kind) else 1
 
 
@@ -142,8 +137,8 @@ def dimensions(kind: object) -> int:
     return len(get_args(get_args(kind)[0]))
 
 
-@cache
-def _reader(form: Any) -> Callable[[Vector], tuple[Any, Any]]:
+@cached
+def _reader(form: type) -> Callable[[Vector], tuple[Any, Any]]:
     """Return a function that rebuilds (learner, state), written out as one expression: plain Python calls it often.
 
     A scalar is NumPy's, which divides like compiled code.

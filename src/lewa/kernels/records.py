@@ -2,29 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache
 from operator import attrgetter
 from typing import Any, TypeGuard, TypeVar, get_origin
 
 import numpy as np
 
-from lewa.types import Vector, annotations
+from lewa.types import Vector, annotations, cached
 
 T = TypeVar("T")
 
 
-def field_types(kind: type) -> dict[str, Any]:
-    """Return the fields of a dataclass or a named tuple, and the type of each."""
-    return _field_types(kind, extras=False)
-
-
 def annotated_types(kind: type) -> dict[str, Any]:
-    """Return the same with the roles of the fields: `Annotated` types."""
-    return _field_types(kind, extras=True)
+    """Return the same as `field_types` with the roles of the fields: `Annotated` types."""
+    return field_types(kind, extras=True)
 
 
-@cache
-def _field_types(kind: Any, extras: bool) -> dict[str, Any]:
+@cached
+def field_types(kind: Any, extras: bool = False) -> dict[str, Any]:
+    """Return the fields of a dataclass or a named tuple, and the type of each."""
     hints = annotations(kind, kind.__name__, extras)
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
     if missing := [name for name in names if name not in hints]:
@@ -32,13 +27,9 @@ def _field_types(kind: Any, extras: bool) -> dict[str, Any]:
     return {name: hints[name] for name in names}
 
 
-def state_type(learner: type) -> Any:
+@cached
+def state_type(learner: Any) -> Any:
     """Return the type of a learner's state: the attribute `State`, or the annotation of `s` in `learn`, or of `start`."""
-    return _state_type(learner)
-
-
-@cache
-def _state_type(learner: Any) -> Any:
     declared = getattr(learner, "State", None)
     if declared is not None:
         return comparable(declared)
@@ -62,13 +53,12 @@ def is_record(kind: object) -> bool:
 
 def leaves(record: object) -> Iterable[Any]:
     """Return the numbers and arrays of a record and of the records inside it, in order."""
-    kind: Any = type(record)  # mypy takes the hash of a class for that of its objects
-    read = _leaf_reader(kind)
+    read = _leaf_reader(type(record))
     return _walk(record) if read is None else read(record)
 
 
-@cache
-def _leaf_reader(kind: Any) -> Callable[[object], Iterable[Any]] | None:
+@cached
+def _leaf_reader(kind: type) -> Callable[[object], Iterable[Any]] | None:
     """Return a function that reads the leaves of a record at once, or None if its annotations do not name them all."""
     names = _leaf_names(kind) if is_record(kind) else None
     if not names:
@@ -77,7 +67,7 @@ def _leaf_reader(kind: Any) -> Callable[[object], Iterable[Any]] | None:
     return read if len(names) > 1 else lambda record: (read(record),)
 
 
-def _leaf_names(kind: Any) -> list[str] | None:
+def _leaf_names(kind: type) -> list[str] | None:
     """Return the names of a record's leaves, such as "weights.log", in order."""
     names: list[str] = []
     for name, field in field_types(kind).items():

@@ -7,14 +7,13 @@ actions and other units of a constraint are derived from the roles. Compiled cod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_args, get_origin
 
 import numpy as np
 
 from lewa.kernels.records import annotated_types, is_record
 from lewa.kernels.weights.entering import enter
-from lewa.types import Array, Matrix, State, Vector
+from lewa.types import Array, Matrix, State, Vector, cached
 
 T = TypeVar("T")
 
@@ -176,13 +175,9 @@ Scratch: TypeAlias = Annotated[T, Role("scratch")]  # written before it is read,
 Fresh: TypeAlias = Annotated[T, Role("fresh", anew=True)]  # as `start` makes it, at any time
 
 
+@cached
 def roles(kind: type) -> dict[str, Role | None]:
     """Return the role of each field of a state, None for a record with roles of its own; refuse an array without one."""
-    return _roles(kind)
-
-
-@cache
-def _roles(kind: Any) -> dict[str, Role | None]:
     return {name: _role(kind, name, annotation) for name, annotation in annotated_types(kind).items()}
 
 
@@ -202,13 +197,9 @@ def _role(kind: type, name: str, annotation: Any) -> Role | None:
     )
 
 
+@cached
 def field_with(kind: type, role: Role) -> str | None:
     """Return the name of the field with this role, or None if the state has none; the first one, if it has several."""
-    return _field_with(kind, role)
-
-
-@cache
-def _field_with(kind: Any, role: Role) -> str | None:
     return next((name for name, other in roles(kind).items() if other == role), None)
 
 

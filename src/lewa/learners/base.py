@@ -1,7 +1,7 @@
 """The base class of learners."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 from warnings import warn
 
@@ -45,7 +45,7 @@ from lewa.learners.problem import (
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting, checked
 from lewa.theory.theorems import Flags, Statements, Theorems, nothing_proved
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix, Vector, cached
 from lewa.validation import as_floats, as_floor, as_real, short_repr
 
 ENTRY = 0.02  # the share to which an unknown action falls while it is missing
@@ -107,7 +107,7 @@ class Learner:
         for name in ("__eq__", "__hash__"):  # those that a dataclass gets would ask for the truth value of an array
             setattr(cls, name, vars(Learner)[name])
         if "tunings" in vars(cls):
-            cls.tuned = _Tuned()  # type: ignore[assignment, method-assign]
+            cls.tuned = OfClass(_tuned)  # type: ignore[assignment, method-assign]
         if "guarantees" in vars(cls):
             cls.guarantees = _with_checked_sizes(cls.guarantees)  # type: ignore[method-assign]
 
@@ -283,15 +283,18 @@ class PrimalDual(Learner):
         return self.delta, self.mu
 
 
-class _Tuned:
-    """The classmethod `tuned` of a learner, with the signature and the help that follow from its tunings."""
+class OfClass:
+    """A method of a class, made once for each class by a function of the class."""
 
-    def __get__(self, learner: object, kind: Any) -> Callable[..., Learner]:
-        return _tuned(kind)
+    def __init__(self, make: Callable[[Any], Callable[..., Any]]) -> None:
+        self.make = cached(make)
+
+    def __get__(self, learner: object, kind: type) -> Callable[..., Any]:
+        return self.make(kind)
 
 
-@cache
 def _tuned(kind: Any) -> Callable[..., Learner]:
+    """Return `tuned` of a class, with the signature and the help that follow from its tunings."""
     fields = tuple(field_types(kind))
 
     def tuned(actions: int, horizon: int, floor: object, **settings: object) -> Learner:

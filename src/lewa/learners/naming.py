@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from lewa.learners.problem import refuse_removed, tunings_of
 from lewa.learners.registry import ALIASES, ALL, REMOVED, WRAPPERS
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.plugins import LEARNERS, announced, find_class
+from lewa.types import cached
 from lewa.validation import nearest, short_repr
 
 RULE = ("play", "learn")  # what a learner has to define, besides `theorems` or `guarantees`
@@ -172,13 +173,12 @@ def check_looks_at_features(name: str) -> None:
 
 def settings_of(name: str) -> list[str]:
     """Return the names of all settings: the arguments of the tuning, the parameters, and those of an inner learner."""
-    kind: Any = find(name)  # mypy takes the hash of a class for that of its objects
-    inside, plus, _ = name.rpartition("+")
+    kind, (inside, plus, _) = find(name), name.rpartition("+")
     return list(_settings(kind, tuple(settings_of(inside)) if plus else None, _tuning(name)))
 
 
-@cache
-def _settings(kind: Any, inside: tuple[str, ...] | None, tuning: str) -> tuple[str, ...]:
+@cached
+def _settings(kind: type[Learner], inside: tuple[str, ...] | None, tuning: str) -> tuple[str, ...]:
     arguments = _arguments(kind).values()
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
     known |= set(field_types(kind) if inside is None else inside)
@@ -187,13 +187,9 @@ def _settings(kind: Any, inside: tuple[str, ...] | None, tuning: str) -> tuple[s
     return tuple(sorted(known - {"actions", "horizon", "floor"}))
 
 
-def _arguments(kind: Any) -> Mapping[str, Parameter]:
-    """Return the arguments of a learner's tuning, cached: reading them takes longer than making the learner."""
-    return _read_arguments(kind)
-
-
-@cache
-def _read_arguments(kind: Any) -> Mapping[str, Parameter]:
+@cached  # reading them takes longer than making the learner
+def _arguments(kind: type[Learner]) -> Mapping[str, Parameter]:
+    """Return the arguments of a learner's tuning."""
     return signature(kind.tuned).parameters
 
 

@@ -5,7 +5,6 @@ in other units follows from the roles.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Annotated, Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from lewa.kernels import annotated_types
 from lewa.kernels.roles import Rescaling
 from lewa.learners.parameter_checks import check_count, check_flag, check_positive, check_share, check_share_or_all, require
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix, Vector, cached
 
 NO_ACTION = -1.0  # in place of the index of an action
 V = TypeVar("V")
@@ -207,8 +206,8 @@ def parameter_roles(learner: type) -> dict[str, Parameter[Any]]:
     return {name: mark for name, mark in _marks(learner).items() if isinstance(mark, Parameter)}
 
 
-@cache
-def _marks(learner: Any) -> dict[str, Parameter[Any] | Law]:
+@cached
+def _marks(learner: type) -> dict[str, Parameter[Any] | Law]:
     annotated = {name: kind for name, kind in annotated_types(learner).items() if get_origin(kind) is Annotated}
     marks = {name: get_args(kind)[1] for name, kind in annotated.items()}
     return {name: mark for name, mark in marks.items() if isinstance(mark, Parameter | Law)}

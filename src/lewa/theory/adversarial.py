@@ -2,7 +2,6 @@
 
 from math import expm1, inf, log, sqrt
 
-from lewa.theory import parameters
 from lewa.theory.assumptions import (
     CONSTANT,
     EACH_ACTION,
@@ -14,7 +13,7 @@ from lewa.theory.assumptions import (
     PROBABLE,
     UNSEEN,
 )
-from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, with_share
+from lewa.theory.guarantees import AnyLearner, Bound, Statements, conclude, none, with_share
 from lewa.theory.setting import Setting
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors
@@ -25,11 +24,9 @@ def adahedge(actions: int, rounds: int) -> float:
     return 1 + sqrt(1 + rounds * log(actions))
 
 
-def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def exp_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by C + rate C and positive violation by ln((T + C + 1)/(1 - rate C))/rate, on every path."""
     floor, rate = learner.floor, learner.rate
-    if actions == 1:
-        return one_action(floor)
     source, T, C = "ExpLEWA", rounds, adahedge(actions, rounds)
     y = rate * C
     steep = log((T + C + 1) / (1 - y)) if y < 1 else float("inf")
@@ -47,14 +44,12 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
     return (none(source, reason), statement)
 
 
-def exp_bandit_lewa(learner: parameters.EtaRate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def exp_bandit_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound E Regret by C + y and E sum_t v_t by ln((T + C + 1)/(1 - y))/rate, against mixtures of safe actions.
 
     Each of these actions meets the floors in every round.
     """
     floor, rate = learner.floor, learner.rate
-    if actions == 1:
-        return one_action(floor)
     source, K, T = "ExpBanditLEWA", actions, rounds
     C = sqrt(T) * (log(K) / learner.eta + K * learner.eta)
     y = expm1(min(rate, STEEPEST)) * C

@@ -6,26 +6,44 @@ K actions, T rounds, m constraints with floors c0; eta and delta as in the boxes
 
 from collections.abc import Sequence
 from math import exp, fsum, inf, log, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
-from lewa.theory import delayed, paper, parameters, projected
+from lewa.theory import delayed, paper, projected
 from lewa.theory.assumptions import EACH_ACTION, EVERY_ROUND, EXPECTED_INSIDE, FEASIBLE, PATHWISE, PROBABLE
-from lewa.theory.guarantees import TINY, Bound, Guarantee, HasGuarantees, conclude, none, one_action, steady
+from lewa.theory.guarantees import (
+    TINY,
+    AnyLearner,
+    Bound,
+    Guarantee,
+    HasGuarantees,
+    Statements,
+    conclude,
+    none,
+    steady,
+)
 from lewa.theory.setting import NO_DELAY, Setting
 from lewa.types import Vector
+
+
+class Steps(NamedTuple):
+    """The two steps and the shrinkage of LEWA, to which its theorem is applied."""
+
+    eta: float
+    delta: float
+    mu: float
+    floor: Vector
+
 
 # Anytime LEWA ------------------------------------------------------------------------------------------------------------
 
 
-def anytime_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def anytime_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return LEWA's bounds at every T, for eta/sqrt(T), delta/(2 sqrt(T)), mu = 2/(delta sqrt(T)) and ln K + eta^2/4."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
-    if actions == 1:
-        return one_action(floor)
     name, root, most = "Anytime LEWA", sqrt(rounds), floor.size * eta
     if delta < most * (1 - 1e-12):
         return (none(name, f"needs delta >= m*eta, got {delta=:.6g}, m*eta={most:.6g}"),)
-    steps = parameters.Steps(eta / root, delta / (2 * root), 2 / (delta * root), floor)
+    steps = Steps(eta / root, delta / (2 * root), 2 / (delta * root), floor)
     statements = paper.lewa(steps, actions, rounds, setting, name, eta * eta / 4)
     needs = f"needs delta > m*eta, got {delta=:.6g}, m*eta={most:.6g}"
     return tuple(_of_anytime(statement, needs) for statement in statements)
@@ -40,11 +58,9 @@ def _of_anytime(statement: Guarantee, needs: str) -> Guarantee:
     return statement._replace(reason=reason, assumptions=assumptions)
 
 
-def late_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def late_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Late LEWA where no answer is late (docs/theory_delay.md, 5): LEWA's consequences at every T, for any delta."""
     floor, T, m, delta = learner.floor, rounds, learner.floor.size, learner.delta
-    if actions == 1:
-        return one_action(floor)
     B, A = delayed.price_of_the_draw(learner, actions, T, NO_DELAY, delayed.full_form(actions))
     root = sqrt(T)
     inequality = paper.Inequality(
@@ -58,11 +74,9 @@ PACE = 1.2  # as in kernels/projection.py: from one epoch of a radius that cover
 # Anytime OP-EWA ----------------------------------------------------------------------------------------------------------
 
 
-def anytime_op_ewa(learner: parameters.AnytimeOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def anytime_op_ewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by sqrt(T) (ln K/eta + eta/4) at every T, and shortfalls by radii that cover all rounds."""
     floor, eta, level, kappa, corruption = learner.floor, learner.eta, learner.level, learner.kappa, learner.corruption
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "Anytime OP-EWA", actions, rounds, floor.size
     regret = sqrt(T) * (log(K) / eta + eta / 4)
     if not floor.any():
@@ -107,7 +121,7 @@ def stitched_radii(level: float, rounds: int) -> float:
 
 def doubled(
     epochs: Sequence[tuple[HasGuarantees, int]], actions: int, rounds: int, floor: Vector, setting: Setting
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Add up the bounds of the epochs; an epoch without a theorem has the trivial bounds.
 
     Epoch k gets epsilon/((k + 1)(k + 2)). The variation of the rewards over all rounds is not used.
@@ -156,15 +170,11 @@ def _sum_of_epochs(
 # Tightened ---------------------------------------------------------------------------------------------------------------
 
 
-def tightened(
-    inner: HasGuarantees, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def tightened(inner: HasGuarantees, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting) -> Statements:
     """Turn bounds for the floors c0 + s into bounds for c0: violation is smaller by s T, regret larger by s T/S.
 
     `inner` is the learner with the raised floors, and `slack` is s.
     """
-    if actions == 1:
-        return one_action(floor)
     paper.check_slater(floor, setting)
     S, inside = setting.slater, setting
     if S is not None:

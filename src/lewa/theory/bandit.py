@@ -6,7 +6,6 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu as in the lear
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
-from lewa.theory import parameters
 from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
@@ -21,7 +20,17 @@ from lewa.theory.assumptions import (
 )
 from lewa.theory.delayed import bandit_form, price_of_the_draw
 from lewa.theory.delayed_losses import DualSteps
-from lewa.theory.guarantees import TINY, Bound, Guarantee, conclude, none, one_action, steady, width, with_share
+from lewa.theory.guarantees import (
+    TINY,
+    AnyLearner,
+    Bound,
+    Statements,
+    conclude,
+    none,
+    steady,
+    width,
+    with_share,
+)
 from lewa.theory.paper import check_slater, exceeded
 from lewa.theory.setting import NO_DELAY, Setting
 from lewa.types import Vector
@@ -41,20 +50,18 @@ class Averaged(NamedTuple):
 
 
 def loss_lewa(
-    learner: parameters.Dual,
+    learner: AnyLearner,
     actions: int,
     rounds: int,
     setting: Setting,
     source: str = "LossLEWA",
     dual: DualSteps | None = None,
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K.
 
     `dual` has the cost of the dual steps and the largest prices, if they are not those of LEWA.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     K, T, m = actions, rounds, floor.size
     lacks = _lacks({"delta >= 2*m*eta*K": _least(delta, 2 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
@@ -64,11 +71,9 @@ def loss_lewa(
     return _only_expected(source, Averaged(B, width(delta, mu, T), price), T, floor, setting)
 
 
-def anytime_loss_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def anytime_loss_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return these bounds with B = sqrt(T) (ln K/eta + 2 eta K + m/delta), A = 2 delta sqrt(T), if delta >= 4 m eta K."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "Anytime LossLEWA", actions, rounds, floor.size
     if not _least(delta, 4 * m * eta * K):
         return (none(source, f"needs delta >= 4*m*eta*K, got {eta=:.6g}, {delta=:.6g}"),)
@@ -76,17 +81,15 @@ def anytime_loss_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, s
     return _only_expected(source, Averaged(B, A, float(floor.sum()) * sqrt(T) / delta), T, floor, setting)
 
 
-def late_anytime_loss_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def late_anytime_loss_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return bounds for steps that follow the prices, for any delta (docs/theory_delay.md, 6), if no answer is late."""
     floor, T = learner.floor, rounds
-    if actions == 1:
-        return one_action(floor)
     bound = price_of_the_draw(learner, actions, T, NO_DELAY, bandit_form(actions))
     price = float(floor.sum()) * sqrt(T) / learner.delta
     return _only_expected("Late Anytime LossLEWA", Averaged(*bound, price), T, floor, setting)
 
 
-def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
+def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting) -> Statements:
     """Return the bounds on expectations, for a learner whose single runs have heavy tails."""
     statements = _expected(source, averaged, rounds, floor, setting)
     if setting.epsilon is None:
@@ -97,7 +100,7 @@ def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, 
 
 def _expected(
     source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting, afterwards: float = inf
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """All consequences of the inequality; `afterwards` is the cost of a comparator that is chosen after the game."""
     T, (B, A, price) = rounds, averaged
     world: tuple[str, ...]
@@ -135,20 +138,18 @@ def _expected(
 
 
 def lewa_ix(
-    learner: parameters.Dual,
+    learner: AnyLearner,
     actions: int,
     rounds: int,
     setting: Setting,
     source: str = "LEWA-IX",
     dual: DualSteps | None = None,
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Bound expectations if delta >= 4 m eta K; with the given epsilon if delta > 4 m eta K, also if rewards react.
 
     `dual` has the cost of the dual steps and the largest prices, if they are not those of LEWA.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     K, T, m = actions, rounds, floor.size
     lacks = _lacks({"delta >= 4*m*eta*K": _least(delta, 4 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
@@ -185,11 +186,9 @@ def ucb_level(actions: int, rounds: int, constraints: int, epsilon: float) -> fl
     return log(8 * actions * constraints * rounds / epsilon)
 
 
-def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def lewa_ucb(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds at the given epsilon, or the smallest that the level covers, if delta >= 2 m eta."""
     floor, eta, delta, mu, level = learner.floor, learner.eta, learner.delta, learner.mu, learner.level
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "LEWA-UCB", actions, rounds, floor.size
     if setting.constraints == "arbitrary":
         return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
@@ -211,7 +210,7 @@ def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Se
     return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
 
 
-def _dual_steps(learner: parameters.Dual, rounds: int, dual: DualSteps | None) -> tuple[float, float]:
+def _dual_steps(learner: AnyLearner, rounds: int, dual: DualSteps | None) -> tuple[float, float]:
     """Return the cost of the dual steps, m mu T/2, and the largest sum of the multipliers."""
     if dual is not None:
         return dual.cost, sum(dual.prices)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lewa.theory import paper, parameters
+from lewa.theory import paper
 from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
@@ -20,7 +20,7 @@ from lewa.theory.assumptions import (
     PROBABLE,
     UNSEEN,
 )
-from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, width
+from lewa.theory.guarantees import AnyLearner, Bound, Statements, conclude, none, width
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 
@@ -46,11 +46,9 @@ def fewer(actions: int, policies: int) -> int:
     return min(actions, policies)
 
 
-def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def exp4_lewa(learner: AnyLearner, actions: int, policies: int, rounds: int, setting: Setting) -> Statements:
     """Bound E Regret by B = ln N/eta + eta k T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta k."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     source, k, T, m = "EXP4-LEWA", fewer(actions, policies), rounds, floor.size
     if not (delta >= 2 * m * eta * k * (1 - 1e-12) and delta * mu <= 1):
         needs = "delta >= 2*m*eta*min(K, N) and delta*mu <= 1"
@@ -59,13 +57,9 @@ def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int
     return _only_expected(source, Bound(B, sqrt(width(delta, mu, T) * (T + B))), T, floor, setting)
 
 
-def anytime_exp4_lewa(
-    learner: parameters.EtaDelta, actions: int, policies: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def anytime_exp4_lewa(learner: AnyLearner, actions: int, policies: int, rounds: int, setting: Setting) -> Statements:
     """Return these bounds with B = sqrt(T) (ln N/eta + 2 eta k + m/delta), A = 2 delta sqrt(T), if delta >= 4 m eta k."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
-    if actions == 1:
-        return one_action(floor)
     source, k, T, m = "Anytime EXP4-LEWA", fewer(actions, policies), rounds, floor.size
     if not delta >= 4 * m * eta * k * (1 - 1e-12):
         return (none(source, f"needs delta >= 4*m*eta*min(K, N), got {eta=:.6g}, {delta=:.6g}"),)
@@ -73,7 +67,7 @@ def anytime_exp4_lewa(
     return _only_expected(source, Bound(B, sqrt(2 * delta * sqrt(T) * (T + B))), T, floor, setting)
 
 
-def _only_expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
+def _only_expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> Statements:
     statements = _expected(source, bound, rounds, floor, setting)
     if setting.epsilon is None or setting.corruption:
         return statements
@@ -81,7 +75,7 @@ def _only_expected(source: str, bound: Bound, rounds: int, floor: Vector, settin
     return none(source, reason), *statements
 
 
-def _expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
+def _expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> Statements:
     """Return the bounds against one mixture of policies that is fixed in advance; rewards may react."""
     V = bound.violation
     assert isinstance(V, float)
@@ -96,13 +90,9 @@ def _expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Se
     )
 
 
-def exp4_lewa_ix(
-    learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def exp4_lewa_ix(learner: AnyLearner, actions: int, policies: int, rounds: int, setting: Setting) -> Statements:
     """Bound expectations if delta >= 4 m eta k; with the given epsilon, for all mixtures, if delta > 4 m eta k."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     source, k, T, m, ln_N = "EXP4-LEWA-IX", fewer(actions, policies), rounds, floor.size, log(policies)
     if not (delta >= 4 * m * eta * k * (1 - 1e-12) and delta * mu <= 1):
         needs = "delta >= 4*m*eta*min(K, N) and delta*mu <= 1"
@@ -133,14 +123,12 @@ def exp4_lewa_ix(
     return conclude(Bound(B, V), T, floor, PROBABLE, source, world, setting.epsilon), *expected
 
 
-def lewa_policies(learner: parameters.Policies, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def lewa_policies(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds of Theorem 1 with N for K; expected bounds are for a mixture that is fixed in advance.
 
     The reason is that a context is noise which all policies share. Constraints that are the same in every round vary for
     policies, because their advice varies.
     """
-    if actions == 1:
-        return one_action(learner.floor)
     source = "LEWA on policies"
     if setting.corruption:
         return _corrupted(source, setting)
@@ -153,7 +141,7 @@ def lewa_policies(learner: parameters.Policies, actions: int, rounds: int, setti
     )
 
 
-def _corrupted(source: str, setting: Setting) -> tuple[Guarantee, ...]:
+def _corrupted(source: str, setting: Setting) -> Statements:
     return (none(source, f"no bound is proved under corruption, got corruption={setting.corruption:g}"),)
 
 
@@ -199,15 +187,13 @@ def squared_error_probable(actions: int, features: int, rounds: int, targets: in
     return e / (e - 1) * (2 * squared_error(actions, features, rounds, targets) + 3 * targets * log(5 / epsilon))
 
 
-def squarecb_lewa(learner: SteppedRegressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def squarecb_lewa(learner: SteppedRegressions, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound E Regret by B = (K - 1) T/gamma + gamma U/4 + sum_j mu_j T/2 and [E V_j]+ by sqrt(A_j (T + B)).
 
     This needs delta_j >= 2 (K - 1)/gamma for constraints that are learned, and delta_j mu_j <= 1. High probability needs
     delta_j >= 2 (K - 1)/gamma + 3 m theta/4 for some theta > 0, the largest that the deltas allow.
     """
     floor, gamma, delta, mu = learner.floor, learner.sharpness, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m, d = "SquareCB-LEWA", actions, rounds, floor.size, learner.ridge.size
     spare = delta - learner.unknown * 2 * (K - 1) / gamma
     if not (spare >= -1e-12 * delta).all() or not (delta * mu <= 1 + 1e-12).all():
@@ -233,14 +219,12 @@ def squarecb_lewa(learner: SteppedRegressions, actions: int, rounds: int, settin
     return probable, *expected
 
 
-def anytime_squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def anytime_squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Setting) -> Statements:
     """Theorem S with B = sqrt(T) (2 (K - 1)/gamma + gamma U/4 + sum_j 1/delta_j) and A_j = 2 delta_j sqrt(T).
 
     If delta_j >= 4 (K - 1)/gamma for constraints that are learned.
     """
     floor, gamma, delta = learner.floor, learner.sharpness, learner.delta
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m, d = "SquareCB-LEWA, anytime", actions, rounds, floor.size, learner.ridge.size
     if not (delta >= learner.unknown * 4 * (K - 1) / gamma * (1 - 1e-12)).all():
         return (none(source, f"needs delta >= 4*(K - 1)/gamma, got {gamma=:.6g}, delta={delta.tolist()}"),)
@@ -267,7 +251,7 @@ def _outside(learner: Regressions, setting: Setting) -> str:
 
 def _of_each(
     source: str, regret: float, violation: Vector, rounds: int, floor: Vector, world: tuple[str, ...]
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Return the bounds in expectation, with a violation for each constraint."""
     outside, inside = (Bound(regret, tuple(V.tolist())) for V in (violation, violation + sqrt(rounds) / 2))
     return (

@@ -8,9 +8,8 @@ each net violation of the decisions made at most sqrt(A (T + B)), in the sense o
 from math import log, log1p, sqrt
 from typing import NamedTuple
 
-from lewa.theory import parameters
 from lewa.theory.assumptions import EVERY_ROUND, EXPECTED, FEASIBLE, MEAN, OBLIVIOUS, PATHWISE, PROBABLE, UNSEEN
-from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, width
+from lewa.theory.guarantees import AnyLearner, Bound, Guarantee, Statements, conclude, none, one_action, width
 from lewa.theory.setting import Delays, Start, first_start
 from lewa.types import Vector
 
@@ -41,7 +40,7 @@ class Late(NamedTuple):
 
 
 def full_information(
-    learner: parameters.Dual, actions: int, rounds: int, late: Delays, share: float = 0.0, start: Start | None = None
+    learner: AnyLearner, actions: int, rounds: int, late: Delays, share: float = 0.0, start: Start | None = None
 ) -> Late:
     """Return B and A of unmodified LEWA and fixed share (Th1), from any start (Th11).
 
@@ -63,7 +62,7 @@ def full_information(
 
 
 def price_of_learning(
-    learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
+    learner: AnyLearner, actions: int, rounds: int, late: Delays, start: Start | None = None
 ) -> Late | None:
     """Return B and A of unmodified BanditLEWA on losses (Th4), from any start; None if delta is too small.
 
@@ -103,7 +102,7 @@ def bandit_form(actions: int) -> Form:
 
 
 def price_of_the_draw(
-    learner: parameters.Delta, actions: int, rounds: int, late: Delays, form: Form, start: Start | None = None
+    learner: AnyLearner, actions: int, rounds: int, late: Delays, form: Form, start: Start | None = None
 ) -> Late:
     """Return B and A of Late LEWA and Late Anytime LossLEWA, from any start; steps follow prices and delays."""
     K, m, delta, D, e = actions, learner.floor.size, learner.delta, late.total, late.between
@@ -125,7 +124,7 @@ def price_of_the_draw(
     return Late(B + extra, 2 * delta * end)
 
 
-def lost_at_a_price(learner: parameters.Delta, rounds: int, start: Start | None = None) -> float:
+def lost_at_a_price(learner: AnyLearner, rounds: int, start: Start | None = None) -> float:
     """Return the cost of a lost answer besides 1 if its loss may depend on its outcome: at most sum_j pi_j (1 - c0_j).
 
     After k steps from a queue Q0 that s0 answers left, a price is at most Q0/(delta sqrt(s0 + 1)) + c0 sqrt(k)/delta.
@@ -135,21 +134,21 @@ def lost_at_a_price(learner: parameters.Delta, rounds: int, start: Start | None 
         before, _, _, _, *queue = start.totals
         steps += start.waiting
         first = sum(q * (1 - c0) for q, c0 in zip(queue, floor, strict=True)) / sqrt(before + 1)
-    return (first + sum(c0 * (1 - c0) for c0 in floor) * sqrt(steps)) / learner.delta
+    return float((first + sum(c0 * (1 - c0) for c0 in floor) * sqrt(steps)) / learner.delta)
 
 
 # Statements --------------------------------------------------------------------------------------------------------------
 
 
 def lewa(
-    learner: parameters.Dual,
+    learner: AnyLearner,
     actions: int,
     rounds: int,
     late: Delays,
     start: Start | None = None,
     source: str = "LEWA",
     share: float = 0.0,
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Return Th1: in expectation for constraints with a fixed mean, and on every path against plays that meet every floor.
 
     For a new learner also in expectation if arrivals may depend on anything.
@@ -172,19 +171,17 @@ def lewa(
     return *statements, _conclude(more, rounds, learner.floor, late, EXPECTED, source, (*mean, no_later(late)), start)
 
 
-def at_prices_of_the_draw(learner: parameters.Dual, rounds: int, late: Delays) -> float:
+def at_prices_of_the_draw(learner: AnyLearner, rounds: int, late: Delays) -> float:
     """Return the cost of arrivals that may depend on anything, m mu D, and sum_j pi_j (1 - c0_j) for each lost answer.
 
     Only the prices of the draws do not depend on the noise then; those at learning differ by at most mu per answer.
     """
     delta, mu, floor, T = learner.delta, learner.mu, learner.floor.tolist(), rounds + late.missing
     lost = sum(min(c0 / delta, mu * c0 * T) * (1 - c0) for c0 in floor)
-    return len(floor) * mu * late.total + late.missing * lost
+    return float(len(floor) * mu * late.total + late.missing * lost)
 
 
-def loss_lewa(
-    learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
-) -> tuple[Guarantee, ...]:
+def loss_lewa(learner: AnyLearner, actions: int, rounds: int, late: Delays, start: Start | None = None) -> Statements:
     """Return the bounds of Th4, in expectation."""
     if actions == 1:
         return one_action(learner.floor)
@@ -199,9 +196,7 @@ def loss_lewa(
     return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
 
 
-def late_lewa(
-    learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
-) -> tuple[Guarantee, ...]:
+def late_lewa(learner: AnyLearner, actions: int, rounds: int, late: Delays, start: Start | None = None) -> Statements:
     """Th2: in expectation for constraints of a fixed mean, and on every path against plays that meet every floor."""
     if start is not None and not start.totals:  # it was not recorded
         return ()
@@ -219,12 +214,12 @@ def late_lewa(
 
 
 def late_anytime_loss_lewa(
-    learner: parameters.Delta,
+    learner: AnyLearner,
     actions: int,
     rounds: int,
     late: Delays,
     start: Start | None = None,
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Return the bounds of Th7, in expectation; decisions without an answer count as rounds without loss."""
     if start is not None and not start.totals:  # it was not recorded
         return ()
@@ -292,8 +287,8 @@ def one_very_late(rounds: int, late: Delays) -> str:
 
 
 def lewa_probable(
-    learner: parameters.Dual, actions: int, rounds: int, late: Delays, epsilon: float, name: str = "LEWA", share: float = 0.0
-) -> tuple[Guarantee, ...]:
+    learner: AnyLearner, actions: int, rounds: int, late: Delays, epsilon: float, name: str = "LEWA", share: float = 0.0
+) -> Statements:
     """Th1 with probability 1 - epsilon, for constraints of a fixed mean; a reason if no room is left for noise."""
     if actions == 1 or learner.delta * learner.mu > 1:
         return ()
@@ -308,15 +303,13 @@ def lewa_probable(
     return (_conclude_probable(bound, learner, rounds, late, epsilon, source, (LEARNED_ONLY, APART)),)
 
 
-def room_for_noise(learner: parameters.Dual, late: Delays, share: float = 0.0) -> float:
+def room_for_noise(learner: AnyLearner, late: Delays, share: float = 0.0) -> float:
     """Return the largest theta with delta >= (m eta/2)(1 + G) + 2 share m e + m theta/4."""
     m = learner.floor.size
-    return 4 * (learner.delta / m - learner.eta / 2 * (1 + late.partners) - 2 * share * late.between)
+    return float(4 * (learner.delta / m - learner.eta / 2 * (1 + late.partners) - 2 * share * late.between))
 
 
-def late_lewa_probable(
-    learner: parameters.Delta, actions: int, rounds: int, late: Delays, epsilon: float
-) -> tuple[Guarantee, ...]:
+def late_lewa_probable(learner: AnyLearner, actions: int, rounds: int, late: Delays, epsilon: float) -> Statements:
     """Th2 with probability 1 - epsilon, for constraints of a fixed mean."""
     if actions == 1:
         return ()
@@ -327,7 +320,7 @@ def late_lewa_probable(
     return (_conclude_probable(bound, learner, rounds, late, epsilon, f"Late LEWA, {LATE} (Th2)", (ANY,)),)
 
 
-def with_room_for_noise(learner: parameters.Delta, actions: int, rounds: int, late: Delays) -> Late:
+def with_room_for_noise(learner: AnyLearner, actions: int, rounds: int, late: Delays) -> Late:
     """Return B and A of Late LEWA where half of the shrinkage is left for the noise of the constraints.
 
     On every path Regret(p) + sum_j Q_j^2/A + (theta/8) sum_t (sum_j pi_{t,j})^2 <= B + N(p), theta = delta/(2 m sqrt(T)).
@@ -340,7 +333,7 @@ def with_room_for_noise(learner: parameters.Delta, actions: int, rounds: int, la
 
 def _conclude_probable(
     bound: Late,
-    learner: parameters.Delta | parameters.Dual,
+    learner: AnyLearner,
     rounds: int,
     late: Delays,
     epsilon: float,

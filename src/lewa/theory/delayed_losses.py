@@ -4,9 +4,8 @@ docs/theory_delay.md, 8 to 10, has the statements and their proofs. K actions, T
 """
 
 from math import log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from lewa.theory import parameters
 from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
@@ -19,8 +18,18 @@ from lewa.theory.assumptions import (
     UNSEEN,
 )
 from lewa.theory.delayed import FIXED_ROUNDS, LATE, no_later, one_very_late
-from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, width
+from lewa.theory.guarantees import AnyLearner, Bound, Statements, conclude, none, one_action, width
 from lewa.theory.setting import Delays
+from lewa.types import Vector
+
+
+class Reserving(AnyLearner, Protocol):
+    """A learner with reserves."""
+
+    @property
+    def reserves(self) -> Vector:
+        """The values at which decisions count until their answers come, of each constraint and action, or none."""
+
 
 LOSSES = f"Late LossLEWA, {LATE} (Th5)"
 IX = f"Late LEWA-IX, {LATE} (Th6)"
@@ -37,7 +46,7 @@ class DualSteps(NamedTuple):
     lost_violation: tuple[float, ...]  # c0, its violation of each constraint
 
 
-def late_steps(learner: parameters.Reserving, rounds: int, late: Delays) -> DualSteps:
+def late_steps(learner: Reserving, rounds: int, late: Delays) -> DualSteps:
     """Return the cost for T = `rounds`, including the decisions that are never answered."""
     if learner.reserves.size:
         return eager_steps(learner, rounds, late)
@@ -49,7 +58,7 @@ def late_steps(learner: parameters.Reserving, rounds: int, late: Delays) -> Dual
     return DualSteps(cost, prices, lost, tuple(floor))
 
 
-def eager_steps(learner: parameters.Reserving, rounds: int, late: Delays) -> DualSteps:
+def eager_steps(learner: Reserving, rounds: int, late: Delays) -> DualSteps:
     """Return the same if decisions count at reserves (Th9): the error of a reserve takes the place of 1 in the delays.
 
     The errors are those of `late`, or the largest possible ones. A decision without an answer stays at its reserve.
@@ -73,17 +82,17 @@ def eager_steps(learner: parameters.Reserving, rounds: int, late: Delays) -> Dua
 # Losses, in expectation (Th5) -------------------------------------------------------------------------------------------
 
 
-def least_delta(learner: parameters.Dual, actions: int, late: Delays) -> float:
+def least_delta(learner: AnyLearner, actions: int, late: Delays) -> float:
     """Return 2 m eta (K + 2G): a shrinkage that absorbs the squares of the prices."""
-    return 2 * learner.floor.size * learner.eta * (actions + 2 * late.partners)
+    return float(2 * learner.floor.size * learner.eta * (actions + 2 * late.partners))
 
 
-def primal_cost(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> float:
+def primal_cost(learner: AnyLearner, actions: int, rounds: int, late: Delays) -> float:
     """Return ln K/eta + eta (K T + 4D): squares, cross terms and bias at the price 0."""
-    return log(actions) / learner.eta + learner.eta * (actions * rounds + 4 * late.total)
+    return float(log(actions) / learner.eta + learner.eta * (actions * rounds + 4 * late.total))
 
 
-def late_loss_lewa(learner: parameters.Reserving, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+def late_loss_lewa(learner: Reserving, actions: int, rounds: int, late: Delays) -> Statements:
     """Return Th5, in expectation; arrivals may depend on anything. `rounds` are the decisions that are not missing."""
     floor, delta, mu = learner.floor, learner.delta, learner.mu
     if actions == 1:
@@ -131,7 +140,7 @@ class Terms(NamedTuple):
         return self.expected + all_actions / eta + self.dearest * (1 + self.waiting) * each + all_actions / self.theta
 
 
-def terms(learner: parameters.Reserving, actions: int, rounds: int, late: Delays) -> Terms:
+def terms(learner: Reserving, actions: int, rounds: int, late: Delays) -> Terms:
     """Return the parts of B for T = `rounds`, with the decisions that are never answered."""
     K, T, m, eta = actions, rounds, learner.floor.size, learner.eta
     dual = late_steps(learner, T, late)
@@ -146,9 +155,7 @@ def terms(learner: parameters.Reserving, actions: int, rounds: int, late: Delays
     )
 
 
-def late_lewa_ix(
-    learner: parameters.Reserving, actions: int, rounds: int, late: Delays, epsilon: float | None = None
-) -> tuple[Guarantee, ...]:
+def late_lewa_ix(learner: Reserving, actions: int, rounds: int, late: Delays, epsilon: float | None = None) -> Statements:
     """Return Th6 with probability 1 - epsilon, or without an epsilon in expectation; arrivals may depend on anything."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:

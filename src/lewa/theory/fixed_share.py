@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.theory import delayed, paper, parameters
+from lewa.theory import delayed, paper
 from lewa.theory.assumptions import EVERY_ROUND, EXPECTED_INSIDE, OBLIVIOUS, PATHWISE, PROBABLE
-from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action, steady, with_share
+from lewa.theory.guarantees import AnyLearner, Bound, Statements, conclude, none, steady, with_share
 from lewa.theory.setting import Delays, Setting, Start
 
 NAME = "Fixed-share LEWA"
@@ -24,13 +24,9 @@ class Capped(NamedTuple):
     violation: float  # the bound on V'_j of each constraint plus the corruption
 
 
-def fixed_share_lewa(
-    learner: parameters.FixedShareLewa, actions: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def fixed_share_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return LEWA's bounds with ln K + (T - 1) ln(1/(1 - share)) for ln K, and O(sqrt(T)) violation with a Slater gap."""
     floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
-    if actions == 1:
-        return one_action(floor)
     moving = -(rounds - 1) * log1p(-share)
     ordinary = paper.lewa(learner, actions, rounds, setting, NAME, moving)
     if setting.slater is None or delta * mu > 1:
@@ -71,28 +67,22 @@ def fixed_share_lewa(
     return (sharper, *ordinary) if first else (*ordinary, sharper)
 
 
-def late(learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays) -> tuple[Guarantee, ...]:
+def late(learner: AnyLearner, actions: int, rounds: int, delays: Delays) -> Statements:
     """Return Th1 of late answers for fixed share."""
     return delayed.lewa(learner, actions, rounds, delays, None, NAME, learner.share)
 
 
-def probable(
-    learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays, epsilon: float
-) -> tuple[Guarantee, ...]:
+def probable(learner: AnyLearner, actions: int, rounds: int, delays: Delays, epsilon: float) -> Statements:
     """Return Th1 of late answers for fixed share with probability 1 - epsilon."""
     return delayed.lewa_probable(learner, actions, rounds, delays, epsilon, NAME, learner.share)
 
 
-def changed(
-    learner: parameters.FixedShareLewa, actions: int, rounds: int, delays: Delays, start: Start
-) -> tuple[Guarantee, ...]:
+def changed(learner: AnyLearner, actions: int, rounds: int, delays: Delays, start: Start) -> Statements:
     """Return Th11 for fixed share; nothing if an action left, which still gets its share."""
     return () if start.left else delayed.lewa(learner, actions, rounds, delays, start, NAME, learner.share)
 
 
-def capped(
-    learner: parameters.FixedShareLewa, actions: int, rounds: int, slater: float, corruption: float, noise: float
-) -> Capped:
+def capped(learner: AnyLearner, actions: int, rounds: int, slater: float, corruption: float, noise: float) -> Capped:
     """Return bounds on the multipliers and on the violation under Slater's condition.
 
     `slater, corruption`: Slater's gap and the total corruption. `noise`: The addition of noise to the regret of the weights.

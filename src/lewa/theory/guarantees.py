@@ -4,7 +4,7 @@ A bound is stated only if its conditions hold. The trivial bounds are applied la
 and violation is at most floor * T. A theorem that gives only these bounds is not a guarantee.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -102,6 +102,20 @@ class Guarantee(NamedTuple):
     def each_action(self) -> bool:
         """Whether regret is relative to mixtures of actions that each meet the floors in every round."""
         return any(text.startswith("against mixtures of actions") for text in self.assumptions)
+
+
+Statements: TypeAlias = tuple[Guarantee, ...]  # the best first
+
+
+class AnyLearner(Protocol):
+    """A learner as its theorem sees it: its floors, and other parameters by name, which are numbers."""
+
+    @property
+    def floor(self) -> Vector:
+        """One number per constraint."""
+
+    def __getattribute__(self, name: str, /) -> float:
+        """Return a parameter; each learner has its own."""
 
 
 class HasGuarantees(Protocol):

@@ -6,7 +6,6 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in t
 from math import e, exp, inf, log, sqrt
 from typing import NamedTuple
 
-from lewa.theory import parameters
 from lewa.theory.assumptions import (
     EVERY_ROUND,
     EXPECTED,
@@ -19,18 +18,28 @@ from lewa.theory.assumptions import (
     STILL,
     UNSEEN,
 )
-from lewa.theory.guarantees import TINY, Bound, Guarantee, conclude, failed, none, one_action, steady, width, with_share
+from lewa.theory.guarantees import (
+    TINY,
+    AnyLearner,
+    Bound,
+    Guarantee,
+    Statements,
+    conclude,
+    failed,
+    none,
+    steady,
+    width,
+    with_share,
+)
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 
 # EWA -------------------------------------------------------------------------------------------------------------------
 
 
-def ewa(learner: parameters.Eta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def ewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by ln K/eta + eta T/8 against every fixed play, on every path; violation has only the trivial bound."""
     floor, eta = learner.floor, learner.eta
-    if actions == 1:
-        return one_action(floor)
     regret = log(actions) / eta + eta * rounds / 8
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("violation: only the trivial bound",)),)
 
@@ -61,15 +70,13 @@ def budget(
 
 
 def lewa(
-    learner: parameters.Dual, actions: int, rounds: int, setting: Setting, name: str = "LEWA", moving: float = 0.0
-) -> tuple[Guarantee, ...]:
+    learner: AnyLearner, actions: int, rounds: int, setting: Setting, name: str = "LEWA", moving: float = 0.0
+) -> Statements:
     """Return Theorem 1, corrected: (a)-(f), the high-probability form of the unmodified algorithm, the variation bound.
 
     `moving` is an addition to ln K, for fixed share.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     if delta * mu > 1:
         return (none(name, f"needs {failed(dual=False)}, got {delta=}, {mu=}"),)
     T, m = rounds, floor.size
@@ -96,7 +103,7 @@ class Inequality(NamedTuple):
 
 def consequences(
     inequality: Inequality, actions: int, rounds: int, floor: Vector, setting: Setting, name: str
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """All that follows from the inequality."""
     (B, A, cap, theta, spare, lacks, with_f), T, m = inequality, rounds, floor.size
     if setting.constraints == "arbitrary":
@@ -190,11 +197,9 @@ def hp_radius(actions: int, rounds: int, constraints: int, epsilon: float) -> fl
     return sqrt(log(2 * actions * constraints * rounds / epsilon) / 2)
 
 
-def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def hp_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return Theorem 2, corrected, at the given epsilon, or the smallest that the radius covers."""
     floor, eta, delta, mu, radius = learner.floor, learner.eta, learner.delta, learner.mu, learner.radius
-    if actions == 1:
-        return one_action(floor)
     source, T, m = "HP-LEWA", rounds, floor.size
     if setting.constraints == "arbitrary":
         return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
@@ -220,11 +225,9 @@ def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Sett
 # BanditLEWA ------------------------------------------------------------------------------------------------------------
 
 
-def bandit_lewa(learner: parameters.BanditLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def bandit_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return Theorem 3, repaired. For the printed box, delta is its gamma, by which the dual step shrinks, and mu is eta."""
     floor, eta, gamma, delta, mu = learner.floor, learner.eta, learner.gamma, learner.delta, learner.mu
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "BanditLEWA", actions, rounds, floor.size
     if setting.constraints == "arbitrary":
         return (none(source, "the theorem needs constraints with a fixed mean given the past"),)
@@ -269,12 +272,10 @@ def sum_of_radii(actions: int, gamma: float, level: float, rounds: int) -> float
     return ones + 2 * a * (sqrt(rounds) - sqrt(ones)) + b * log(rounds / ones)
 
 
-def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def hp_bandit_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return Theorem 4, repaired, at the given epsilon, or the smallest that the level covers."""
     floor, eta, gamma, delta, mu = learner.floor, learner.eta, learner.gamma, learner.delta, learner.mu
     bonus, level = learner.bonus, learner.level
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "HP-BanditLEWA", actions, rounds, floor.size
     if setting.constraints == "arbitrary":
         return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
@@ -305,11 +306,4 @@ def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, 
     return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
 
 
-def hp_bandit_lewa_as_printed(
-    learner: parameters.Floor, actions: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
-    """Say why nothing is proved of more than one action."""
-    if actions == 1:
-        return one_action(learner.floor)
-    reason = "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear"
-    return (none("HP-BanditLEWA as printed", reason),)
+AS_PRINTED = "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear"

@@ -8,9 +8,8 @@ bounds hold on every path.
 from math import ceil, exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
-from lewa.theory import parameters
 from lewa.theory.assumptions import CONSTANT, EXPECTED_INSIDE, FEASIBLE, MEAN, OBLIVIOUS, PATHWISE, PROBABLE, UNSEEN
-from lewa.theory.guarantees import TINY, Bound, Guarantee, conclude, none, one_action, steady
+from lewa.theory.guarantees import TINY, AnyLearner, Bound, Guarantee, Statements, conclude, none, steady
 from lewa.theory.paper import check_slater, exceeded, hp_radius
 from lewa.theory.setting import Setting
 from lewa.types import Vector
@@ -54,15 +53,13 @@ def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
 # OP-EWA ----------------------------------------------------------------------------------------------------------------
 
 
-def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def op_ewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by (ln K + share T)/eta + eta T/8 if the learner is optimistic; otherwise only if there is slack.
 
     The bound on violation needs no slack. The bonus covers a corruption of G; the constraints are corrupted by C, and
     [C - G]+ remains uncovered.
     """
     floor, eta, radius, kappa, share = learner.floor, learner.eta, learner.radius, learner.kappa, learner.share
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "OP-EWA", actions, rounds, floor.size
     plain = (log(K) + share * T) / eta + eta * T / 8  # against plays in every set that is projected onto
     if not floor.any():
@@ -124,11 +121,9 @@ def _first(root: float, whole: float, least: float) -> int:
 # Bandit OP-EWA ---------------------------------------------------------------------------------------------------------
 
 
-def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def bandit_op_ewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by (ln K + ln(4K/epsilon))/eta + eta K T + ln(4/epsilon), violation by the radii of the actions drawn."""
     floor, eta, level, kappa, G = learner.floor, learner.eta, learner.level, learner.kappa, learner.corruption
-    if actions == 1:
-        return one_action(floor)
     source, K, T, C = "Bandit OP-EWA", actions, rounds, setting.corruption or 0.0
     if setting.constraints == "constant" and kappa >= 0 and G == C == 0:
         return _known_when_seen(K, T, floor, eta, level, kappa, setting)
@@ -149,7 +144,7 @@ def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, se
 
 def _known_when_seen(
     actions: int, rounds: int, floor: Vector, eta: float, level: float, kappa: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Where constraints stay, one look is enough: violation is that of the actions not drawn yet, and of the bonus."""
     source, K, T = "Bandit OP-EWA, constant", actions, rounds
     world = (FEASIBLE, CONSTANT, UNSEEN, *several(floor))
@@ -200,13 +195,9 @@ def explore_radius(actions: int, constraints: int, epsilon: float) -> float:
     return hp_radius(actions, 1, constraints, epsilon)
 
 
-def explore_then_project(
-    learner: parameters.ExploreThenProject, actions: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def explore_then_project(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound n rounds of exploration by 1 each, then EWA on a fixed set, whose shortfall per round is at most two radii."""
     floor, eta, explore, radius, optimism = learner.floor, learner.eta, learner.explore, learner.radius, learner.optimism
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "Explore-then-project", actions, rounds, floor.size
     if setting.constraints == "arbitrary":
         return (none(source, NO_MEAN),)
@@ -220,13 +211,9 @@ def explore_then_project(
     return _one_set(source, regret, T, estimate, floor, setting, event, (steady(setting),))
 
 
-def bandit_explore_then_project(
-    learner: parameters.BanditExploreThenProject, actions: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def bandit_explore_then_project(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Return these bounds with implicit exploration afterwards; exploration draws each action about n/K times."""
     floor, eta, explore, level, optimism = learner.floor, learner.eta, learner.explore, learner.level, learner.optimism
-    if actions == 1:
-        return one_action(floor)
     source, K, T = "Bandit explore-then-project", actions, rounds
     check_slater(floor, setting)
     epsilon, lacks = covered(8 * K * floor.size * T, level, setting)
@@ -254,7 +241,7 @@ def _one_set(
     setting: Setting,
     event: Event,
     world: tuple[str, ...],
-) -> tuple[Guarantee, ...]:
+) -> Statements:
     """Regret against the plays of one set, moved to those that meet the floors: they miss its lines by `short` at most."""
     explored, off, bonus, radius = estimate
     left, short, S = rounds - explored, off - bonus, setting.slater
@@ -275,11 +262,9 @@ def _one_set(
 # Safe mixing -----------------------------------------------------------------------------------------------------------
 
 
-def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def safe_mixing(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by ln K/eta + eta T/8 + the cost of the safe action while means are uncertain; no round violates."""
     floor, eta, radius, safe, margin = learner.floor, learner.eta, learner.radius, learner.safe, learner.margin
-    if actions == 1:
-        return one_action(floor)
     source, K, T, m = "Safe mixing", actions, rounds, floor.size
     if not 0 <= safe < K:
         return (none(source, UNSAFE),)
@@ -298,13 +283,9 @@ def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setti
     return (statement._replace(safe=(safe, margin), safe_in_mean=True),)
 
 
-def bandit_safe_mixing(
-    learner: parameters.BanditSafeMixing, actions: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def bandit_safe_mixing(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret for bandits by that of bandit OP-EWA plus its bound on violation/margin."""
     floor, eta, level, safe, margin = learner.floor, learner.eta, learner.level, learner.safe, learner.margin
-    if actions == 1:
-        return one_action(floor)
     source, K, T = "Bandit safe mixing", actions, rounds
     if not 0 <= safe < K:
         return (none(source, UNSAFE),)

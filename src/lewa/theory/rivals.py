@@ -5,9 +5,9 @@ K actions, T rounds. Most rivals ignore constraints: for their violation there i
 
 from math import e, exp, inf, log, pi, sqrt
 
-from lewa.theory import adversarial, parameters, projected
+from lewa.theory import adversarial, projected
 from lewa.theory.assumptions import EXPECTED, FEASIBLE, MEAN, OBLIVIOUS, PATHWISE, PROBABLE, STILL, UNSEEN
-from lewa.theory.guarantees import Bound, Guarantee, conclude, none, one_action
+from lewa.theory.guarantees import AnyLearner, Bound, Statements, conclude, none
 from lewa.theory.setting import Setting
 from lewa.types import Vector
 
@@ -23,22 +23,18 @@ PACED_LINEAR = "no bound is proved for it with a price that follows the spending
 # Full information ------------------------------------------------------------------------------------------------------
 
 
-def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guarantee, ...]:
+def blind(regret: float, rounds: int, floor: Vector, source: str) -> Statements:
     """Return a bound on regret that holds on every path, and none on violation."""
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 
-def adahedge(learner: parameters.Floor, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def adahedge(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by 1 + sqrt(1 + T ln K), at every T."""
-    if actions == 1:
-        return one_action(learner.floor)
     return blind(adversarial.adahedge(actions, rounds), rounds, learner.floor, "AdaHedge")
 
 
-def normalhedge(learner: parameters.Floor, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def normalhedge(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by sqrt(2 (1 + ln K) (rate (T - 1) + start)) at every T, minimised over the steepness."""
-    if actions == 1:
-        return one_action(learner.floor)
     L, least = 1 + log(actions), inf
     for steep in (n / 100 for n in range(1, 16)):
         least = min(least, normal_rate(steep) * (rounds - 1) + 2.5 * (sqrt(2 * L) / steep + 1) ** 2)
@@ -58,11 +54,9 @@ def normal_rate(steep: float) -> float:
 # Bandits ---------------------------------------------------------------------------------------------------------------
 
 
-def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def exp3(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound E Regret by (e - 1) gamma T + K ln K/gamma; as tuned, by 2.63 sqrt(K T ln K)."""
     floor, gamma = learner.floor, learner.gamma
-    if actions == 1:
-        return one_action(floor)
     source, K, T = "Exp3", actions, rounds
     if setting.adversary != "oblivious":
         return (none(source, "the theorem assumes a comparator that is fixed in advance; see exp3-p"),)
@@ -73,14 +67,12 @@ def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) 
     return none(source, "the theorem bounds expectations, and nothing is proved about single runs; see exp3-p"), statement
 
 
-def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def exp3_p(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret by gamma T + (e - 2)(1 + b) eta K T + b K T + (1 - gamma) ln K/eta + ln(K/epsilon)/b.
 
     The bound on the expectation has 1 in the place of ln(1/epsilon).
     """
     floor, eta, gamma, bonus = learner.floor, learner.eta, learner.gamma, learner.bonus
-    if actions == 1:
-        return one_action(floor)
     source, K, T, b = "Exp3.P", actions, rounds, bonus
     if b > 1 or eta * (1 + b) * K > gamma * (1 + 1e-12):
         got = f"{eta=:.6g}, {gamma=:.6g}, {bonus=:.6g}"
@@ -94,13 +86,11 @@ def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Settin
     return conclude(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *statement
 
 
-def ucb1(learner: parameters.Floor, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def ucb1(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound expected regret by 2 sqrt(8 (K - 1) T ln T) + (1 + pi^2/3)(K - 1) + sqrt(T ln K/2), if means are fixed.
 
     The bound does not depend on the gaps between the actions.
     """
-    if actions == 1:
-        return one_action(learner.floor)
     source, others, T = "UCB1", actions - 1, rounds
     regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
     statement = conclude(Bound(regret, inf), T, learner.floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
@@ -120,16 +110,12 @@ def epochs(rounds: int) -> float:
     return min(float(rounds), 1 + float((1.5 * (rounds - 1)) ** (2 / 3)))
 
 
-def bandit_epoch_project(
-    learner: parameters.BanditEpochProject, actions: int, rounds: int, setting: Setting
-) -> tuple[Guarantee, ...]:
+def bandit_epoch_project(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Statements:
     """Bound regret and violation by those of bandit OP-EWA plus 1 per round of exploration.
 
     Without optimism only the violation is bounded.
     """
     floor, eta, level, optimism = learner.floor, learner.eta, learner.level, learner.optimism
-    if actions == 1:
-        return one_action(floor)
     source, K, T = "Bandit epoch-project", actions, rounds
     epsilon, lacks = projected.covered(8 * K * floor.size * T, level, setting)
     if lacks:

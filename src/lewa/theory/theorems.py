@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.theory.guarantees import Guarantee, none
+from lewa.theory.guarantees import Statements as Statements
+from lewa.theory.guarantees import none, one_action
 from lewa.theory.setting import Delays, Setting, Start
 from lewa.types import State, Vector
 
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-Statements: TypeAlias = tuple[Guarantee, ...]
 LARGEST_ENTROPY = 1e300  # of a play whose probabilities are unknown
 
 
@@ -25,20 +25,15 @@ class Theorems(NamedTuple):
     errors: Callable[[Any, State], tuple[float, ...]] | None = None  # the largest errors of reserves so far
     certificate: Callable[[Any, State], Vector | None] | None = None  # a bound on the shortfall of answers, on every path
     sure: Callable[[Any], tuple[int, float] | None] | None = None  # an action and its slack, if the theorem assumes them
+    trivial: bool = True  # whether `at_once` is asked about several actions only: one alone is the best play
 
-    def state(self, learner: object, actions: int, rounds: int, setting: Setting) -> Statements:
-        """Return the statements in this setting, the best first; theorems without a bound stand last.
-
-        Parameters
-        ----------
-        learner, actions, rounds
-            The learner, K and T.
-        setting
-            The assumptions.
-        """
+    def state(self, learner: Any, actions: int, rounds: int, setting: Setting) -> Statements:
+        """Return the statements in this setting, the best first; theorems without a bound stand last."""
         if setting.start is not None:
             return () if self.changed is None else self.changed(learner, actions, rounds, setting.late, setting.start)
         if setting.delays is None:
+            if self.trivial and actions == 1:
+                return one_action(learner.floor)
             return self.at_once(learner, actions, rounds, setting)
         expected = () if self.late is None else self.late(learner, actions, rounds, setting.delays)
         if self.probable is None or setting.epsilon is None:
@@ -48,6 +43,6 @@ class Theorems(NamedTuple):
         return (*proved, *expected, *(item for item in probable if item.regret is None))
 
 
-def nothing_proved(source: str, reason: str) -> Theorems:
-    """Return the theorems of a learner of which nothing is proved, with the reason."""
-    return Theorems(lambda *problem: (none(source, reason),))
+def nothing_proved(source: str, reason: str, trivial: bool = False) -> Theorems:
+    """Return the theorems of a learner of which nothing is proved, with the reason; of one action nothing is said either."""
+    return Theorems(lambda *problem: (none(source, reason),), trivial=trivial)

@@ -8,10 +8,21 @@ import numpy as np
 
 from lewa.kernels import Weights, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, OfConstraints, Scratch
-from lewa.learners.base import USUAL, Full, Learner, Matrix, Parameters, Problem, Step, Theorems, Vector, require, trial
+from lewa.learners.base import (
+    USUAL,
+    Full,
+    Learner,
+    Matrix,
+    Parameters,
+    Problem,
+    Step,
+    Vector,
+    nothing_proved,
+    require,
+    trial,
+)
 from lewa.learners.paper.ewa import EwaState
 from lewa.learners.parameter_checks import LARGEST, per_constraint
-from lewa.theory.guarantees import none, one_action
 
 FIXED_FAILS = (
     "a fixed penalty fails for every coefficient: with K = 2, constraints (0, 1) and floor 1/2, rewards (1, 0) or (1/2, 0) "
@@ -42,11 +53,6 @@ def step_for_penalty(q: Problem, penalty: object = 1.0) -> Parameters:
     each = per_constraint("penalty", penalty, q.floor)
     check_penalty(each, q.floor)
     return {"eta": sqrt(8 * q.ln_K / q.T) / (1 + float(each.sum())), "penalty": each}
-
-
-def fails(source: str, reason: str) -> Theorems:
-    """Return that nothing is proved about a learner with several actions, for this reason."""
-    return Theorems(lambda learner, K, *problem: one_action(learner.floor) if K == 1 else (none(source, reason),))
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class FixedPenalty(PenaltyLearner):
     """
 
     trials = (*USUAL, trial(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)))
-    theorems = fails("fixed penalty", FIXED_FAILS)
+    theorems = nothing_proved("fixed penalty", FIXED_FAILS, trivial=True)
 
     def play(self, s: EwaState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -143,7 +149,7 @@ class GatedPenalty(PenaltyLearner):
     """
 
     trials = (*USUAL, trial(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)))
-    theorems = fails("gated penalty", GATED_FAILS)
+    theorems = nothing_proved("gated penalty", GATED_FAILS, trivial=True)
 
     def play(self, s: GatedPenaltyState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w

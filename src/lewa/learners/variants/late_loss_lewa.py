@@ -262,7 +262,7 @@ def any_shrinkage(q: Problem, delay: float = 0.0, cap_action: float = NO_ACTION,
 def adaptive_at_once(learner: "LateAnytimeLossLewa", actions: int, rounds: int, setting: Setting) -> Statements:
     """Return the bounds where no answer is late, of a capped price too."""
     statements = bandit.late_anytime_loss_lewa(learner, actions, rounds, setting)
-    if not learner.is_capped or actions == 1:
+    if not learner.is_capped:
         return statements
     return price_capped(statements, rounds, learner.floor, learner.delta, (learner.cap_action, learner.cap_slack))
 

@@ -2,27 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
-from functools import cache, partial
+from functools import partial
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple, Self
 
 from lewa.feedback import feedback_kind
 from lewa.kernels import annotated_types, comparable, state_type
 from lewa.kernels import dispatch as rule
-from lewa.learners.base import Bandit, Full, Learner, Rescaling, Vector
+from lewa.learners.base import Bandit, Full, Learner, OfClass, Rescaling, Vector
 from lewa.learners.parameter_checks import require
 from lewa.learners.problem import settings_help
 
 
-class _Tuned:
-    """The classmethod `tuned` of a wrapper: `made_by` around learners with the tuning of their class."""
-
-    def __get__(self, learner: object, kind: Any) -> Callable[..., Any]:
-        return _tuned(kind)
-
-
-@cache
 def _tuned(kind: Any) -> Callable[..., object]:
+    """Return `tuned` of a wrapper: `made_by` around learners with the tuning of their class."""
     tuned = partial(kind.made_by, kind.kind.tuned)
     takes = [key for key, item in signature(tuned).parameters.items() if item.default is not item.empty]
     inner = "    **settings\n        Settings of the inner learner."
@@ -40,7 +33,7 @@ class Wrapper(Learner):
 
     kind: ClassVar[type[Learner]]  # of the learner inside
     ending: ClassVar[str]  # of the one line for lists
-    tuned = _Tuned()
+    tuned = OfClass(_tuned)
 
     @classmethod
     def of(cls, kind: type[Learner]) -> type[Self]:
