@@ -72,6 +72,19 @@ def test_responses_have_both_words(tmp_path: Path) -> None:
         assert decision["prices"].keys() == decision["multipliers"].keys() == {"cost"}
 
 
+def test_the_client_of_version_02_gets_a_body_with_one_list(tmp_path: Path) -> None:
+    with service(tmp_path) as web:
+        run(web, NEW, {"keys_for": "1h"})
+        for verb, word, body in (
+            ("feedback", "told", {"decision": "router:1", "reward": 1}),
+            ("close", "told", {"decision": "router:1"}),
+            ("observe", "observed", {"action": "a", "probability": 0.5}),
+        ):
+            answer = web.call("POST", f"{AGENT}/{verb}", [body], User_Agent="python-httpx2/2.16.2")[1]
+            assert list(answer) == [word]
+            assert list(web.call("POST", f"{AGENT}/{verb}", [body], User_Agent="lewa/0.3.0")[1]) == ["results", word]
+
+
 def test_two_words_for_different_things_are_refused(tmp_path: Path) -> None:
     with service(tmp_path) as web:
         status, answer = web.call("POST", "/v1/agents", {**NEW, "lines": []})

@@ -14,6 +14,7 @@ from lewa.client.outbox import PAUSE, Outbox
 from lewa.client.sender import Refusal, address, is_rejection
 from lewa.ids import read_id
 from lewa.validation import short_repr
+from lewa.version import __version__
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
 
@@ -38,7 +39,8 @@ class _Base:
         if isinstance(queue, bool) or not isinstance(queue, int) or queue < 1:
             raise ValueError(f"queue must be a whole number of at least 1, got {short_repr(queue)}")
         self._timeout, self._fallback, file = as_timeout(timeout), as_fallback(fallback), as_file(spill)
-        self._options: dict[str, Any] = {"base_url": url, "headers": {"Authorization": f"Bearer {as_key(key)}"}}
+        headers = {"Authorization": f"Bearer {as_key(key)}", "User-Agent": f"lewa/{__version__}"}
+        self._options: dict[str, Any] = {"base_url": url, "headers": headers}
         try:
             self._sender = httpx2.Client(**self._options, timeout=ANSWER)
         except (TypeError, ValueError, httpx2.InvalidURL):

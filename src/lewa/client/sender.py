@@ -101,7 +101,7 @@ class Sender:
         try:
             answer = self._http.post(address(agent, verb), json=bodies)
             if answer.status_code == 200:
-                (results,) = answer.json().values()
+                results = next(iter(answer.json().values()))  # "results"; version 0.2 of the service has another word
                 if len(results) == len(bodies) and all(isinstance(result, dict) for result in results):
                     self._silent = False
                     return list(results)

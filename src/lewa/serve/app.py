@@ -24,7 +24,7 @@ from lewa.journal.store import DamageError, StoreError
 from lewa.serve import pages
 from lewa.serve.api import ROUTES
 from lewa.serve.auth import Caller
-from lewa.serve.calls import PRIVATE, Call, Json, Route, check_values, json_response
+from lewa.serve.calls import PRIVATE, Call, Json, Route, check_values, headers_of, json_response
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.events import Events, stream
 from lewa.serve.everywhere import Everywhere
@@ -39,7 +39,6 @@ from lewa.serve.sessions import Sessions, is_own, token_of
 
 CALLS = "/v1/agents/{name}/"
 MARK = FORWARDED.encode()
-HEADERS = "lewa.headers"  # in the scope of a request
 LOGGED = 200  # characters of a path or a sentence in the log
 NO_KEY = "this request needs a key: Authorization: Bearer KEY"
 _sparing = {status: Sparing(10.0) for status in (401, 429)}  # lines per second: anyone can cause them
@@ -128,7 +127,7 @@ class App:
 
     def caller(self, request: Request, cookie: bool = False) -> Caller:
         """Return who calls; the page's cookie is taken only for what a page of this very service asks."""
-        word, _, token = _headers(request).get(b"authorization", b"").decode("latin-1").partition(" ")
+        word, _, token = headers_of(request).get(b"authorization", b"").decode("latin-1").partition(" ")
         caller = None
         if word.lower() == "bearer":
             caller = self.registry.keys.find(token.strip())
@@ -141,7 +140,7 @@ class App:
     async def read(self, request: Request, most: int | None = None) -> bytes:
         """Return the body, if it is not too large."""
         most = self.registry.limits.body if most is None else most
-        length = _headers(request).get(b"content-length", b"")
+        length = headers_of(request).get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > most):
             raise RequestError(413, f"a body must have at most {most} bytes, got {length.decode():.40}")
         body = b""
@@ -171,7 +170,7 @@ class App:
                 if route.writes and registry.writer.lag() > registry.limits.lag:
                     registry.meters.shed.inc()
                     raise UnavailableError("commits are more than a second behind; send the request again")
-                call = Call(self, request, caller, body, MARK in _headers(request))
+                call = Call(self, request, caller, body, MARK in headers_of(request))
                 try:
                     result = await route.handler(call)
                     response = result if isinstance(result, Response) else json_response(result, route.status)
@@ -227,14 +226,6 @@ class App:
             return stream(self.events, request, caller)
         except RequestError as error:
             return refusal(error, request)
-
-
-def _headers(request: Request) -> dict[bytes, bytes]:
-    """Return the headers of a request by their names in small letters; of a name that is there twice, the last."""
-    headers: dict[bytes, bytes] | None = request.scope.get(HEADERS)
-    if headers is None:
-        headers = request.scope[HEADERS] = dict(request.scope["headers"])
-    return headers
 
 
 def refusal(error: Exception, request: Request) -> Response:

@@ -28,11 +28,9 @@ from lewa.serve.schema import (
     DecidedList,
     Number,
     Observation,
-    ObservedList,
     Query,
     RefusedEntry,
     Result,
-    ResultList,
     in_words,
 )
 
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 Values = dict[str, Number | str]
+Listed = dict[str, list[Result]]
 QUERY = msgspec.json.Decoder(Query)
 VALUES = msgspec.json.Decoder(Values)
 CLOSE = msgspec.json.Decoder(Close)
@@ -50,7 +49,16 @@ RAWS = msgspec.json.Decoder(list[Raw])
 PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}  # of every response that has data
 _PRIVATE = [(name.lower().encode(), value.encode()) for name, value in PRIVATE.items()]
 PIECE = 65_536  # bytes
+HEADERS = "lewa.headers"  # in the scope of a request
 encode = msgspec.json.Encoder().encode
+
+
+def headers_of(request: Request) -> dict[bytes, bytes]:
+    """Return the headers of a request by their names in small letters; of a name that is there twice, the last."""
+    headers: dict[bytes, bytes] | None = request.scope.get(HEADERS)
+    if headers is None:
+        headers = request.scope[HEADERS] = dict(request.scope["headers"])
+    return headers
 
 
 @dataclass(slots=True)
@@ -195,16 +203,15 @@ async def draw(registry: Registry, hosted: HostedAgent, queries: Sequence[Query 
     return await _with_repeated(registry, hosted, made) if any(isinstance(item, int) for item in made) else made  # type: ignore[return-value]
 
 
-async def observe(call: Call) -> ObservedList:
+async def observe(call: Call) -> Listed:
     """Record decisions made elsewhere."""
     observations = await call.entries(OBSERVATION)
     hosted = await call.hosted()
     await _fetch_keys(call.registry, hosted, observations, elsewhere=True)
-    results = await _results(call.registry, hosted, observations, hosted.observe)
-    return ObservedList(results, results)
+    return _listed(call, "observed", await _results(call.registry, hosted, observations, hosted.observe))
 
 
-async def feedback(call: Call) -> ResultList:
+async def feedback(call: Call) -> Listed:
     """Report values of decisions."""
     hosted, answers = await call.hosted(), list[Answer]()
     reports: list[Values | str] = await call.entries(VALUES)
@@ -212,8 +219,7 @@ async def feedback(call: Call) -> ResultList:
         if n % MOST == 0:
             await asyncio.sleep(0)
         answers.append(Answer(None, refused=values) if isinstance(values, str) else _answer(hosted, values))
-    results = await report(call.registry, hosted, answers)
-    return ResultList(results, results)
+    return _listed(call, "told", await report(call.registry, hosted, answers))
 
 
 async def report(registry: Registry, hosted: HostedAgent, answers: Sequence[Answer]) -> list[Result]:
@@ -239,15 +245,23 @@ def _answer(hosted: HostedAgent, values: Values) -> Answer:
     return Answer(decision, hosted.number_of(decision), values if result is None else Failed(values))  # type: ignore[arg-type]  # numbers
 
 
-async def close(call: Call) -> ResultList:
+async def close(call: Call) -> Listed:
     """Close decisions without further answers."""
     hosted = await call.hosted()
     answers = [
         Answer(None, refused=entry) if isinstance(entry, str) else Answer(entry.decision, hosted.number_of(entry.decision))
         for entry in await call.entries(CLOSE)
     ]
-    results = await _results(call.registry, hosted, answers, hosted.close)
-    return ResultList(results, results)
+    return _listed(call, "told", await _results(call.registry, hosted, answers, hosted.close))
+
+
+def _listed(call: Call, earlier: str, results: list[Result]) -> Listed:
+    """Return results with the earlier word beside the new one, until 0.4.
+
+    The client of version 0.2 takes a body with one list only. Its requests are those of httpx2; today's client has a name.
+    """
+    agent = headers_of(call.request).get(b"user-agent", b"")
+    return {earlier: results} if agent.startswith(b"python-httpx2/") else {"results": results, earlier: results}
 
 
 async def _results(
