@@ -14,7 +14,7 @@ PROGRAM = """
 import lewa.kernels.random_streams as streams
 import numpy as np
 out = np.empty(3)
-streams.lots(np.zeros(1, dtype=np.uint64), 0, out)
+streams.lots.compiled(np.zeros(1, dtype=np.uint64), 0, out)
 print(out.sum(), streams.lots.compiled._cache.cache_path)
 """
 
