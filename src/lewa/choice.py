@@ -160,13 +160,6 @@ def choose_for_game(actions: int, rounds: int, floor: Sequence[float], setting: 
     """Choose a learner with full information for a game: the smallest bound in its setting, or "practice" without one.
 
     Other facts of the game, such as its slack, are not used, because a user of the learner would not know them.
-
-    Parameters
-    ----------
-    actions, rounds, floor
-        The number of actions, the number of rounds, and one floor per constraint.
-    setting
-        The setting of the game.
     """
     if setting.constraints == "arbitrary" or setting.outside_theory:
         return choose_learner("full", actions, rounds, floor)
@@ -189,16 +182,7 @@ def choose_for_late_answers(
 ) -> LearnerChoice:
     """Choose the learner with the smallest proved bound for late answers, by the larger of regret and violation.
 
-    Parameters
-    ----------
-    feedback
-        "full" or "bandit".
-    actions, horizon, floor
-        The number of actions, the number of rounds (None if it is unknown), and one floor per constraint.
-    delay
-        The most decisions by which an answer is late.
-    others
-        Settings that the learner must have, such as epsilon for a bound with probability 1 - epsilon.
+    Answers are late by at most `delay` decisions; the learner must have the settings `others`.
 
     >>> choose_for_late_answers("bandit", 10, None, 0.6, delay=20)
     LearnerChoice(name='late-anytime-loss-lewa', settings={})

@@ -15,12 +15,17 @@ import pytest
 
 import lewa
 import lewa.client
-from lewa import adapters, agent, checks, data, frontiers, functional, games, learners, measures, simulate
+from lewa import adapters, agent, checks, frontiers, functional, games, learners, measures
 from lewa.learners.wrappers.wrapper import Wrapper
 
-# Rooms whose names are listed, and rooms all of whose modules are public; LiteLLM's adapter needs LiteLLM.
-LISTED = (lewa, lewa.client, agent, checks, functional, games, learners, measures)
-WHOLE = (adapters, data, frontiers, simulate)
+# What users call: names that a room lists, all modules of a room, and single modules; LiteLLM's adapter needs LiteLLM.
+LISTED = (lewa, lewa.client, agent, checks, functional, frontiers, games, learners, measures)
+WHOLE = (adapters,)
+MODULES = ("data.files", "data.log", "lab.run", "simulate.replay", "simulate.run")
+CALLED = {
+    "lewa.data.off_policy": ("ips", "snips", "doubly_robust"),
+    "lewa.simulate.log_replay": ("LogReplay", "replay_log", "replay_stream"),
+}
 SKIPPED = {"lewa.adapters.litellm"}
 # Words that are no imperatives. Ruff's D401 knows verbs in the third person.
 NOT_IMPERATIVE = {"A", "An", "The", "This", "Whether", "What", "Which", "It", "How", "Its", "Where", "Of", "Who", "None"}
@@ -31,12 +36,12 @@ def public_things() -> Iterator[tuple[str, Any]]:
     for module in LISTED:
         for name in getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")]):
             yield f"{module.__name__}.{name}", getattr(module, name)
-    for room in WHOLE:
-        for name in [f"{room.__name__}.{info.name}" for info in iter_modules(room.__path__)]:
-            if name not in SKIPPED:
-                module = pytest.importorskip(name)
-                things = vars(module).items()
-                yield from ((f"{name}.{key}", it) for key, it in things if key[0] != "_" and is_of(it, name))
+    modules = [f"{room.__name__}.{info.name}" for room in WHOLE for info in iter_modules(room.__path__)]
+    for name in (*modules, *(f"lewa.{module}" for module in MODULES), *CALLED):
+        if name not in SKIPPED:
+            things = vars(pytest.importorskip(name))
+            called = CALLED.get(name, [key for key, it in things.items() if key[0] != "_" and is_of(it, name)])
+            yield from ((f"{name}.{key}", things[key]) for key in called)
 
 
 def is_of(thing: Any, module: str) -> bool:

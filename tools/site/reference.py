@@ -22,19 +22,27 @@ BESIDE = {"games": ("base",), "learners": ("base",)}  # modules of use beside th
 PUBLIC = [name for name in dir(lewa) if not name.startswith("_")]
 
 
+NAMED = ("kernels",)  # rooms that offer all names which they import
+
+
+def offered(room: ModuleType) -> list[str]:
+    """The names that a room lists, or all that it has."""
+    if room.__name__.removeprefix("lewa.") in NAMED:
+        return [name for name, thing in vars(room).items() if name[0] != "_" and not ismodule(thing)]
+    return list(getattr(room, "__all__", ()))
+
+
 def rooms() -> dict[str, ModuleType]:
     """The packages that say what is public in them, by the name of their page; and those above."""
     packages = [info.name for info in pkgutil.iter_modules(lewa.__path__) if info.ispkg]
     found = {name: importlib.import_module(f"lewa.{name}") for name in packages}
-    return {name: room for name, room in found.items() if hasattr(room, "__all__") or name in WITHOUT_NAMES}
+    return {name: room for name, room in found.items() if hasattr(room, "__all__") or name in WITHOUT_NAMES + NAMED}
 
 
 def modules(name: str) -> list[str]:
     """The modules that have a part of their own on the page of this room; LiteLLM's only where it can be imported."""
     room = rooms()[name]
-    listed = [
-        thing.__name__ for thing in (getattr(room, public) for public in getattr(room, "__all__", ())) if ismodule(thing)
-    ]
+    listed = [thing.__name__ for thing in (getattr(room, public) for public in offered(room)) if ismodule(thing)]
     every = [info.name for info in pkgutil.iter_modules(room.__path__)] if name in WITHOUT_NAMES else BESIDE.get(name, ())
     return [*listed, *(f"{room.__name__}.{module}" for module in every if module != "litellm" or find_spec(module))]
 
@@ -92,7 +100,7 @@ def room_page(room: ModuleType) -> str:
         classes = [f"[`lewa.learners.{kind.__name__}`][{kind.__module__}.{kind.__name__}]" for kind in ALL.values()]
         rows = [line(link, f"[{name}](../{slug(name)})") for link, name in zip(classes, ALL, strict=True)]
         parts.append("Every learner has a page of its own:\n\n" + "\n".join((head("class", "page"), *rows)))
-    for name in sorted(getattr(room, "__all__", ()), key=lambda name: not hasattr(getattr(room, name), "__qualname__")):
+    for name in sorted(offered(room), key=lambda name: not hasattr(getattr(room, name), "__qualname__")):
         thing = getattr(room, name)  # numbers come last
         if elsewhere(room, thing):
             continue
@@ -124,7 +132,7 @@ def module_part(module: str, names: Sequence[str] = ()) -> str:
 def own(module: ModuleType) -> list[str]:
     """The functions and classes that are defined there, in their order, but for those that the room lists."""
     room = importlib.import_module(module.__name__.rpartition(".")[0])
-    listed = [getattr(room, name) for name in getattr(room, "__all__", ())]
+    listed = [getattr(room, name) for name in offered(room)]
     return [
         name
         for name, thing in vars(module).items()

@@ -129,19 +129,7 @@ def _described(column: Column, raw: Labels, kind: str) -> str:
 
 
 def check_known_before(sheet: Sheet, names: Sequence[str], outcomes: Mapping[str, str], rounds: Indices | None) -> None:
-    """Raise ValueError for a column that shows the decision or its outcome, which nobody knows before the decision.
-
-    Parameters
-    ----------
-    sheet
-        The columns.
-    names
-        Those that are said to be known before each decision.
-    outcomes
-        What a column is, for each column that is not.
-    rounds
-        The round of each row, if a round has one row for each action: its rows must agree.
-    """
+    """Raise ValueError for a column that shows the decision or its outcome, which nobody knows before the decision."""
     for name in names:
         column = sheet.columns[sheet.find(name, name)]
         law = f"a context or a group must be known before the decision, got the column {name}"

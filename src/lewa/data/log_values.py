@@ -66,19 +66,7 @@ class HalfSums(NamedTuple):
 
     @classmethod
     def of(cls, cell: Indices, inverse: Vector, values: Sequence[Vector], actions: int) -> "HalfSums":
-        """Add up rows.
-
-        Parameters
-        ----------
-        cell
-            The action of each row, plus the number of actions in the second half.
-        inverse
-            1/propensity.
-        values
-            The reward, then each constraint.
-        actions
-            The number of actions.
-        """
+        """Add up rows; `cell` is the action of each, plus the number of actions in the second half."""
 
         def add(weights: Vector | None = None) -> Matrix:
             return np.bincount(cell, weights, minlength=2 * actions).astype(np.float64).reshape(2, actions)
@@ -177,17 +165,7 @@ class LogSums(NamedTuple):
         executor: Executor | None,
         advance: Callable[[int], None],
     ) -> list[list[tuple[Moments, Moments]]]:
-        """Return, for each question and quantity, the moments of inverse propensities and of the doubly robust terms.
-
-        Parameters
-        ----------
-        first
-            The result of the first pass.
-        questions
-            The plays to value.
-        executor, advance
-            As for the first pass.
-        """
+        """Return, for each question and quantity, the moments of inverse propensities and of the doubly robust terms."""
         task = partial(self._second_sums, tuple(questions), first.all)
         parts: list[list[list[list[Answer]]]] = []  # by part, half, question and quantity
         for sums, answers in zip(first.parts, each(executor, task, list(enumerate(first.before))), strict=True):
@@ -245,21 +223,7 @@ class LogSums(NamedTuple):
 
 
 def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int, level: float) -> Value:
-    """Return the self-normalised value of a play.
-
-    Parameters
-    ----------
-    sums
-        The sums of the log.
-    halves
-        The halves whose rows are used.
-    play
-        (K,) The play.
-    q
-        The index of the quantity: 0 for the reward, then the constraints.
-    level
-        The level of the interval.
-    """
+    """Return the self-normalised value of a play for quantity q, 0 for the reward, by the rows of these halves."""
     at = list(halves)
     n = float(sums.rows[at].sum())
     total = float((sums.inverse[at].sum(axis=0) * play).sum())

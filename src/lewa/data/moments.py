@@ -37,17 +37,7 @@ class Moments(NamedTuple):
     spread: float = 0.0  # V: the sum of (x_t - g_t)^2
 
     def value(self, level: float, proved_level: float, within: Range, ends: Range) -> Value:
-        """Return the mean, its normal interval and, if terms are bounded, the proved interval.
-
-        Parameters
-        ----------
-        level, proved_level
-            The levels of the normal and of the proved interval.
-        within
-            The range to which the proved interval is clipped: a value that lies in the range has a mean there too.
-        ends
-            The bounds of the terms; infinite if there are none.
-        """
+        """Return the mean, its normal interval and, if `ends` bound the terms, the proved interval, clipped to `within`."""
         n, (low, high) = self.terms, ends
         reach = z_of(level) * float(np.sqrt(self.squares / (n - 1) / n))
         value = Value(self.mean, self.mean - reach, self.mean + reach)
@@ -100,18 +90,9 @@ class PartMoments(NamedTuple):
 def past_mean(
     x: Vector, count: float = 0, total: float = 0.0, drawn: Flags | None = None, default: float | Vector = 0.0
 ) -> Vector:
-    """Return the mean of the values before each row.
+    """Return the mean of the values that were `drawn` before each row, or the default.
 
-    Parameters
-    ----------
-    x
-        The value of each row.
-    count, total
-        The number and the sum of the values before the first row.
-    drawn
-        Which rows count; None if all do.
-    default
-        The mean where no row counts.
+    `count` values with the sum `total` come before the first row.
     """
     rows = np.ones(x.size, dtype=np.bool_) if drawn is None else drawn
     values, counts = np.where(rows, x, 0.0), count + np.cumsum(rows) - rows

@@ -151,21 +151,7 @@ def normal_value(
     level: float,
     range: Range | None,  # noqa: A002
 ) -> Value:
-    """Return the value by one of the estimators, with the normal approximation.
-
-    Parameters
-    ----------
-    rows
-        The log and the play.
-    way
-        The estimator: "ips", "snips" or "dr".
-    model
-        An estimate of each action's value, for "dr"; None for the means of earlier rows.
-    level
-        The level of the intervals.
-    range
-        The range that no value can leave, or None.
-    """
+    """Return the value by an estimator, "ips", "snips" or "dr", with the normal approximation."""
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
     if way == "snips":
@@ -240,15 +226,7 @@ def _numbers(name: str, values: ArrayLike) -> Numbers:
 
 
 def checked_rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> Rows:
-    """Check a log and a play.
-
-    Parameters
-    ----------
-    action, reward, propensity
-        (T,) The logged actions, their rewards, and the probabilities with which they were drawn.
-    play
-        (K,) The play to value, or (T, K), a play for each row.
-    """
+    """Check a log and a play."""
     _numbers("actions", action)
     a, x, p = np.asarray(action), _numbers("rewards", reward), _numbers("propensities", propensity)
     if a.dtype.kind not in "iu" or a.ndim != 1 or a.shape != x.shape or a.shape != p.shape or a.size < 2:

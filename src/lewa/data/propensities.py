@@ -53,19 +53,7 @@ class Cumulative(NamedTuple):
 
     @classmethod
     def of(cls, action: Indices, inverse: Vector, actions: int, points: Indices, first: int = 0) -> "Cumulative":
-        """Add up a part of a log.
-
-        Parameters
-        ----------
-        action, inverse
-            The action of each row of the part, and 1/p.
-        actions
-            The number of actions.
-        points
-            The rows of the whole log up to which to add; points outside the part are left out.
-        first
-            The number of rows before the part.
-        """
+        """Add up a part of a log with `first` rows before it, up to each of the points in it."""
         here = points[(points > first) & (points <= first + action.size)] - first
         sums, totals = np.zeros((3, actions, here.size)), np.zeros((4, actions))
         for a in range(actions):

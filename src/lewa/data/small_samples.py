@@ -223,19 +223,10 @@ def _thinned(values: Vector, weights: Vector) -> tuple[Vector, Vector]:
 
 
 class Shapes:
-    """The distributions of a quantity's values, by action, from a sample of rows.
+    """The distributions of a quantity's values, by action, from a sample of rows, whose weights are 1/propensity.
 
-    Parameters
-    ----------
-    action, value, weight
-        The rows: their actions, values and weights, which are 1/propensity.
-    actions
-        The number of actions.
-    within
-        The range of the values, (low, high).
-    sense
-        "at most" measures values from the lower end, as suits a cost, "at least" from the upper end, and anything else from
-        both, which gives the wider of two intervals.
+    The sense "at most" measures values from the lower end of their range, as suits a cost, "at least" from the upper end,
+    and anything else from both, which gives the wider of two intervals.
     """
 
     def __init__(

@@ -52,18 +52,9 @@ def extend(learner: Learner, larger: Learner, state: State, actions: int, like: 
 
 
 def with_floor(learner: LearnerT, state: State, floor: object, units: Rescaling | None = None) -> tuple[LearnerT, State]:
-    """Return the learner and its state with other floors, and with a constraint in other units, if its range changes.
+    """Return the learner and a copy of its state with other floors, and a constraint in other units if its range changes.
 
     The roles of arrays and of parameters say what other units change: a multiplier is a price per unit of the cost.
-
-    Parameters
-    ----------
-    learner, state
-        The learner and its state, which stays as it is.
-    floor
-        The floors from now on.
-    units
-        The other units of a constraint.
     """
     floors = as_floor(floor)
     if units is None:

@@ -54,19 +54,7 @@ class Budgets(NamedTuple):
 
     @classmethod
     def of(cls, data: Data, budgets: Sequence[float] | None, points: int, lines: Mapping[str, float] | None) -> "Budgets":
-        """Check the limits and convert them to floors.
-
-        Parameters
-        ----------
-        data
-            The user's data.
-        budgets
-            The limits of the varied constraint; None for a grid.
-        points
-            The number of limits in the grid.
-        lines
-            The limits of other constraints, by name.
-        """
+        """Check the limits of the varied constraint (None for a grid) and of others, by name, and convert them to floors."""
         names = [quantity.name for quantity in data.constraints]
         if lines is not None and not isinstance(lines, Mapping):
             raise ValueError(f"lines must be a mapping of names to numbers, got {short_repr(lines)}")
@@ -137,17 +125,7 @@ class Budgets(NamedTuple):
     def best(
         self, rewards: Vector, constraints: Matrix, floors: Vector, bounds: Matrix | None = None
     ) -> tuple[BestPlay, Vector]:
-        """Return the best fixed play, in the user's units and as a vector.
-
-        Parameters
-        ----------
-        rewards, constraints
-            The means of each action, (K,) and (m, K).
-        floors
-            The floors.
-        bounds
-            (m, K) Lower bounds on the constraints, by which the play must meet the floors; None for the means.
-        """
+        """Return the best fixed play, in the user's units and plain; it meets the floors by the bounds, if any."""
         result = best_fixed_play(rewards, constraints if bounds is None else bounds, np.maximum(floors, 0.0))
         reward_scale = self.data.reward.scale
         price: dict[str, float | None] = {}
@@ -171,17 +149,7 @@ class Budgets(NamedTuple):
     def curve(
         self, rewards: Vector, constraints: Matrix, errors: Vector | None = None, bounds: Matrix | None = None
     ) -> tuple[CurvePoint, ...]:
-        """Return the best play at many limits, up to the loosest limit of the user.
-
-        Parameters
-        ----------
-        rewards, constraints
-            The means of each action, (K,) and (m, K).
-        errors
-            (K,) The half-widths of the intervals of each action's estimated reward, taken as independent.
-        bounds
-            As for `best`.
-        """
+        """Return the best play at many limits, up to the loosest one of the user; `errors` are those of rewards."""
         floors = self.grid(rewards, constraints if bounds is None else bounds, CURVE_POINTS)
         loosest = min((*floors, *(self.user_floors or ())))
         points = []

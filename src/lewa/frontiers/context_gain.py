@@ -198,17 +198,7 @@ class _Split(NamedTuple):
 
 
 def context_gains(data: Data, budgets: Budgets, floors: list[float], seed: int = 0) -> tuple[ContextGain, ...]:
-    """Return, for each limit, the gain of the best policy on the context over the best fixed mixture.
-
-    Parameters
-    ----------
-    data
-        The user's data, with contexts.
-    budgets, floors
-        The constraint whose limit is varied, and the floors that it takes.
-    seed
-        The seed of the folds.
-    """
+    """Return, for each limit, the gain of the best policy on the context over the best fixed mixture."""
     rows = _rows(data)
     n = len(rows.contexts)
     fold = np.random.default_rng(seed).permutation(n) % FOLDS

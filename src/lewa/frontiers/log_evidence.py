@@ -20,19 +20,7 @@ BOTH: Halves = (0, 1)
 
 
 class Evidence:
-    """The rows of a log, each half of which chooses plays that the other half values; it is read twice, part by part.
-
-    Parameters
-    ----------
-    data, log
-        The log with its names and units, and its parts.
-    folds
-        "auto", "halves" or "shuffled", as in `lewa.frontier`. Without shuffling only the second half values plays.
-    executor
-        Reads the parts in parallel; None reads them here.
-    progress
-        Called with the number of rows read so far, and in all.
-    """
+    """The rows of a log, each half of which chooses plays that the other half values; it is read twice, part by part."""
 
     def __init__(
         self,
@@ -132,17 +120,7 @@ class Evidence:
         return misfits(self._first.drawn)
 
     def _alone(self, a: int, q: int, values: Sequence[Value], level: float) -> dict[str, Value]:
-        """Return the values of an action, by each estimator, with intervals for few rows and heavy tails.
-
-        Parameters
-        ----------
-        a, q
-            The indices of the action and of the quantity.
-        values
-            The values by each estimator, with the normal approximation.
-        level
-            The level of the intervals.
-        """
+        """Return the values of an action, by each estimator, with intervals for few rows and heavy tails."""
         reach = self._shapes_of(BOTH)[q].reach(self._strata(np.eye(len(self.data.actions))[a], BOTH, q), exponent(level))
         return {way: widen(value, reach) for way, value in zip(WAYS, values, strict=True)}
 
@@ -155,17 +133,6 @@ class Evidence:
         halves choose different plays, because the rows that choose one value the other. The variance of their mean is then
         at most twice that of independent errors (`lewa.frontiers.context_gain` has the reason). So it is multiplied by 1 +
         d, where d, from 0 to 1, is the total variation distance of the plays.
-
-        Parameters
-        ----------
-        pair
-            The plays.
-        q
-            The index of the quantity.
-        values
-            The values in the second half and, if rows are shuffled, in the first, by each estimator.
-        level
-            The level of the intervals.
         """
         shapes, strata = self._shapes_of(BOTH)[q], self._strata(pair[0], [1], q)
         if len(values) == 1:

@@ -43,20 +43,7 @@ PLAIN = "the play of each limit just keeps it in these rows, so that its true av
 def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: float, confidence: float | None) -> Frontier:
     """Return the frontier estimated from a log, with each play valued by rows that did not choose it.
 
-    Parameters
-    ----------
-    data
-        The log, with its names and units.
-    rows
-        The number of rows.
-    evidence
-        The estimates and values from the rows of the log.
-    budgets
-        The limits.
-    level
-        The level of intervals.
-    confidence
-        The probability with which the play of a limit keeps it; None for the play that just keeps it in these rows.
+    Without a confidence the play of a limit just keeps it in these rows.
     """
     miss = None if confidence is None else (1 - confidence) / (len(data.actions) * budgets.limits)
     (rewards, means), bounds = evidence.means(), None if miss is None else evidence.bounds(miss)

@@ -42,21 +42,7 @@ class Replays(NamedTuple):
 
 
 def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Replays) -> Frontier:
-    """Return the frontier of a table, with the results of learners that are replayed on it.
-
-    Parameters
-    ----------
-    data
-        The table, with its names and units.
-    game
-        The table as a game, in [0, 1].
-    budgets
-        The limits.
-    level
-        The level of intervals.
-    how
-        The learners to replay.
-    """
+    """Return the frontier of a table, with the results of learners that are replayed on it."""
     T = game.length
     rewards, constraints = game.mean_rewards(T), game.average_constraints()
     levels = budgets.levels(rewards, constraints)

@@ -82,34 +82,14 @@ class Scripted(FixedRewards, OneConstraint):
 
 
 def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
-    """Return random numbers of the game, uniform in [0, 1), as (n, each).
-
-    Parameters
-    ----------
-    key
-        The key of the game's stream.
-    start, stop
-        The rounds are start .. stop - 1.
-    each
-        How many numbers each round has.
-    """
+    """Return `each` random numbers for each of the rounds start .. stop - 1, uniform in [0, 1)."""
     out = np.empty((stop - start, each))
     lots(key, start * each, out.reshape(-1))
     return out
 
 
 def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
-    """Return constraints (n, m, K) that are coins.
-
-    Parameters
-    ----------
-    means
-        (m, K) The means of the coins.
-    key
-        The key of the game's stream.
-    start, stop
-        The rounds are start .. stop - 1.
-    """
+    """Return constraints (n, m, K) of the rounds start .. stop - 1 that are coins with these means (m, K)."""
     m, K = means.shape
     rewards, constraints = np.empty((stop - start, K)), np.empty((stop - start, m, K))
     toss(np.zeros(K), means, key, start, rewards, constraints)

@@ -43,17 +43,7 @@ def no_ridge(rho: Vector, targets: int, actions: int) -> Ridge:
 
 
 def move_target(ridge: Ridge, rho: Vector, target: int, targets: int, change: tuple[float, float]) -> None:
-    """Let every answer so far have a y + b in place of y at this target; the first feature must be the constant.
-
-    Parameters
-    ----------
-    ridge, rho
-        The regressions, and their penalties.
-    target, targets
-        The index of the target, and how many there are.
-    change
-        a and b.
-    """
+    """Let answers so far have a y + b, (a, b) = `change`, in place of y at a target; the first feature is the constant."""
     d, (a, b) = rho.size, change
     for k, factor in enumerate(ridge.factor):
         row = k * targets + target

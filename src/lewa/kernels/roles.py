@@ -80,17 +80,7 @@ class Role:
     first: float = 0.0  # its entries at the start
 
     def rescale(self, values: Array, count: Array | float, constraints: int, units: Rescaling) -> None:
-        """Write the values of a constraint in other units, in place.
-
-        Parameters
-        ----------
-        values
-            The array.
-        count
-            How many values a mean or a sum is made of; a mean of none stays as it is.
-        constraints, units
-            The number of constraints, and the units of one.
-        """
+        """Write the values of a constraint in other units, in place; a mean of no values, `count`, stays as it is."""
         ratio = units.ratio
         part = np.moveaxis(values[: self.rows], self.axis, 0)[units.j + self.targets :: constraints + self.targets]
         if self.units is Units.PRICE:

@@ -183,13 +183,6 @@ class Learner:
         """Return the guarantees in this setting, the best first; if there is no bound, the reason.
 
         Nothing at all is returned where no theorem is about such a setting: late answers, or a start of a running learner.
-
-        Parameters
-        ----------
-        actions, rounds
-            K and T.
-        setting
-            The assumptions, with the delays of the answers and the start.
         """
         if self.theorems is None:
             raise NotImplementedError(f"{type(self).__name__} has no theorems")

@@ -73,13 +73,6 @@ def interval(
     """Return the lower and the upper end of the interval for an average of values in [0, 1].
 
     Both ends together hold at all times with probability 1 - alpha. Without values they are 0 and 1.
-
-    Parameters
-    ----------
-    count, total, spread
-        The number of values, their sum, and V.
-    alpha
-        The probability with which the interval may fail at some time.
     """
     count, total = np.asarray(count, dtype=np.float64), np.asarray(total, dtype=np.float64)
     n = np.maximum(count, 1)

@@ -249,18 +249,6 @@ def certificate(trace: Trace) -> Matrix:
 
 
 def dual_certificate(delta: float, mu: float, multiplier: Array, multiplier_sum: Array) -> Array:
-    """Return lambda/mu + delta sum lambda.
-
-    Parameters
-    ----------
-    delta : float
-        The shrinkage of the dual step.
-    mu : float
-        The size of the dual step.
-    multiplier : array
-        lambda after the last round.
-    multiplier_sum : array
-        The sum of lambda over all rounds.
-    """
+    """Return lambda/mu + delta sum lambda."""
     bound: Array = multiplier / mu + delta * multiplier_sum
     return bound

@@ -131,19 +131,7 @@ def _holds_in_context(trace: Trace, statement: Guarantee) -> bool | None:
 def bounds_hold(
     kind: str | None, bounds: Sequence[float | None], regrets: Array, shortfall: Array, positive: Array, rounds: int
 ) -> bool | None:
-    """Return whether the bounds on regret, violation and positive violation held; None if runs cannot decide.
-
-    Parameters
-    ----------
-    kind
-        How the bounds hold: on every path, in expectation, or with some probability.
-    bounds
-        The bounds on regret, violation and positive violation.
-    regrets, shortfall, positive
-        The regret of each seed, and its shortfall and positive violation by constraint.
-    rounds
-        The number of rounds.
-    """
+    """Return whether the bounds on regret, violation and positive violation held; None if runs cannot decide."""
     if kind not in JUDGED:
         return None
     short = np.maximum(shortfall, 0) if kind == EXPECTED_INSIDE else shortfall

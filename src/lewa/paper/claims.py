@@ -89,26 +89,13 @@ def gated_penalty(run: Run, quantity: str) -> RunBound | None:
 
 
 def both(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """Return a claim about regret and violation.
-
-    Parameters
-    ----------
-    title, study
-        The title of the claim, and the name of its study.
-    regret, violation
-        The rules.
-    learner
-        The learner of the claim; empty for all learners of the study.
-    """
+    """Return a claim about regret and violation, of this learner or of all in the study."""
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
     return Claim(title, study, {"regret": regret, "violation": violation})
 
 
 def every_round(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """Return a claim about regret and positive violation, the sum of all shortfalls.
-
-    The parameters are those of `both`.
-    """
+    """Return a claim about regret and positive violation, the sum of all shortfalls."""
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
     return Claim(title, study, {"regret": regret, "positive violation": violation})
 

@@ -52,15 +52,7 @@ class Standing(NamedTuple):
 def league(
     rounds: int, seeds: int, players: Iterable[str] = tuple(learners.ALL), worlds: Iterable[str] = tuple(games.ALL)
 ) -> Study:
-    """Return the study of the league.
-
-    Parameters
-    ----------
-    rounds, seeds
-        The number of rounds and of seeds.
-    players, worlds
-        The names of learners and of games, with their default settings.
-    """
+    """Return the study of the league."""
     return Study.model_validate(
         {
             "name": TITLE,

@@ -53,18 +53,7 @@ def proved_bound(
 ) -> RunBound:
     """Return the proved bound of the learner in this game.
 
-    Parameters
-    ----------
-    run
-        The run.
-    quantity
-        The quantity of the claim.
-    epsilon
-        The probability with which the bound may fail; None for an expectation.
-    assuming
-        Whether to use the rewards' variation and Slater's gap too.
-    noisy
-        Whether to return the bound for constraints with noise also for a game whose constraints are constant.
+    With `assuming` it may use the rewards' variation and Slater's gap; with `noisy` constant constraints count as noisy.
     """
     learner, game = run.build()
     setting = games.assumed(game, run.floor, run.rounds) if assuming else game.setting

@@ -87,17 +87,7 @@ def tall(label: str) -> float:
 
 
 def apart(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Return positions of labels that do not overlap, as near as possible to the wanted positions.
-
-    Parameters
-    ----------
-    wanted
-        The wanted middle of each label.
-    heights
-        The height of each label.
-    low, high
-        The ends of the axis.
-    """
+    """Return the middles of labels of these heights that do not overlap, as near as possible to the wanted ones."""
     order = np.argsort(wanted, kind="stable")
     sizes = np.asarray(heights, dtype=np.float64)[order]
     offsets = np.cumsum(sizes) - sizes / 2
@@ -133,17 +123,7 @@ def entitle(axes: "Axes", title: str, size: tuple[float, float]) -> None:
 
 
 def rounds_axis(axes: "Axes", first: float, last: float, name: str = "round") -> None:
-    """Set the horizontal axis to rounds, on a logarithmic scale.
-
-    Parameters
-    ----------
-    axes
-        The axes of the panel.
-    first, last
-        The first and the last round.
-    name
-        The label of the axis.
-    """
+    """Set the horizontal axis to rounds, on a logarithmic scale."""
     axes.set_xscale("log")
     axes.set_xlim(first, max(last, 2 * first))
     log_ticks(axes.xaxis)
@@ -235,19 +215,7 @@ class Drawing(NamedTuple):
 
 
 def draw(panels: Sequence[Panel], name: str, kinds: Collection[str] = KINDS, title: str = "") -> Drawing:
-    """Draw the panels in two columns.
-
-    Parameters
-    ----------
-    panels
-        The panels.
-    name
-        A prefix that makes the names inside the SVG unique, so that one page can have several figures.
-    kinds
-        The formats, of "svg", "png" and "pdf"; the others are empty. A PDF takes longest.
-    title
-        A title above all panels.
-    """
+    """Draw the panels in two columns; the name makes those in the SVG unique, so that a page can have several figures."""
     with _settings(name):
         return _draw(panels, kinds, title)
 

@@ -79,21 +79,7 @@ class Section(NamedTuple):
 def page(
     title: str, lead: Sequence[str], first: Sequence[Part], sections: Sequence[Section], drawings: Mapping[str, Drawing]
 ) -> str:
-    """Return the page as HTML.
-
-    Parameters
-    ----------
-    title
-        The title.
-    lead
-        The sentences below the title.
-    first
-        The parts before the sections.
-    sections
-        The sections; several sections get a list of contents.
-    drawings
-        The figures by name.
-    """
+    """Return the page as HTML."""
     here = Path(__file__)
     colours = "; ".join(f"{name}: {colour}" for colour, name in NAMED.items())
     style = f":root {{ {colours}; }}\n" + here.with_name("page.css").read_text(encoding="utf-8")

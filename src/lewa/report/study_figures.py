@@ -43,19 +43,7 @@ def exponents(lines: Sequence[VerdictLine]) -> Exponents:
 
 
 def pictures(group: Group, title: str, stated: Exponents, plans: Plans) -> Iterator[Part]:
-    """Yield the figures of a group.
-
-    Parameters
-    ----------
-    group
-        The lines that are drawn together.
-    title
-        The title of the figures.
-    stated
-        The exponents that claims state.
-    plans
-        Gets the panels of each figure by name.
-    """
+    """Yield the figures of a group; `plans` gets the panels of each by name."""
     strands = group.strands
     last = strands[0].results[-1]
     seeds, T = len(last.rows), last.rounds

@@ -98,21 +98,7 @@ def table(
     caption: str | None = None,
     together: int = 1,
 ) -> Sheet:
-    """Return a plain table, in which texts have no markup.
-
-    Parameters
-    ----------
-    title
-        The line above the table.
-    columns
-        The names of the columns.
-    rows
-        The cells, row by row.
-    caption
-        The text below the table.
-    together
-        The number of columns after the first that stay side by side where the table is too wide.
-    """
+    """Return a table of plain texts; where it is too wide, `together` columns after the first stay side by side."""
     return Sheet(title, tuple(map(_text, columns)), tuple(tuple(map(_text, row)) for row in rows), caption, together)
 
 
@@ -121,19 +107,7 @@ def _text(cell: str | Text) -> Text:
 
 
 def print_summary(result: Summary, console: Console, lines: Sequence[Line] = (), in_context: bool = False) -> None:
-    """Print the regret and the violation of each learner beside their bounds.
-
-    Parameters
-    ----------
-    result
-        The summary.
-    console
-        Prints the tables.
-    lines
-        The names of the constraints and their limits.
-    in_context
-        Whether there is a context, which the regret does not use.
-    """
+    """Print the regret and the violation of each learner beside their bounds; regret uses no context, if there is one."""
     m = len(result["floor"])
     names = [line.name for line in lines] or [f"c{j + 1}" for j in range(m)]
     title = f"{_size(result)}, {_floors(result['floor'], lines)}{_best(result['hindsight'], lines)}"
@@ -187,21 +161,7 @@ def _cells(learner: LearnerSummary, names: Sequence[str]) -> tuple[str, ...]:
 def print_log_summary(
     result: Summary, averages: dict[str, list[float]], rows: int, lines: Sequence[Line], console: Console
 ) -> None:
-    """Print the results of learners on a log, per round.
-
-    Parameters
-    ----------
-    result
-        The summary.
-    averages
-        The average of each constraint, by learner.
-    rows
-        The number of rows of the log.
-    lines
-        The names of the constraints and their limits.
-    console
-        Prints the tables.
-    """
+    """Print the results of learners on a log, per round; `averages` has those of each constraint, by learner."""
     T, names = result["rounds"], [line.name for line in lines]
     title = f"{T:,} of {rows:,} rows count: those in which the learner draws the action of the log\n"
     title += f"{result['actions']} actions, {result['seeds']} seeds; per round"

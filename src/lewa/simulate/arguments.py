@@ -16,15 +16,6 @@ def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object 
     """Return the learner; tune it for the problem if it is given by name.
 
     A learner by name uses the contexts of the game if it can.
-
-    Parameters
-    ----------
-    learner
-        A learner, or the name of a learner.
-    actions, rounds, floor
-        The problem that a learner by name is tuned for.
-    game
-        The game, for its contexts.
     """
     if not isinstance(learner, str):
         if floor is not None:
@@ -53,17 +44,7 @@ def as_game(game: Game | str, rounds: int | None, floor: Vector) -> Game:
 
 
 def as_players(learner: Learner | str, game: Game | str, rounds: int | None, floor: object) -> tuple[Learner, Game, int]:
-    """Return the learner, the game and the number of rounds of a play.
-
-    Parameters
-    ----------
-    learner, game
-        A learner and a game, each as an object or by its name.
-    rounds
-        The number of rounds; None for all rounds of the game.
-    floor
-        The floor of a learner by name.
-    """
+    """Return the learner, the game and the number of rounds of a play."""
     rounds = None if rounds is None else as_count("rounds", rounds)
     if isinstance(game, str):
         lines = as_floor(floor) if isinstance(learner, str) and floor is not None else _floor_of(learner, game)

@@ -81,15 +81,7 @@ class LogReplay(Run):
 
 
 class StreamedReplay(Run):
-    """A replay on a log that is read in parts: sums over the rounds that counted, not the single rounds.
-
-    Parameters
-    ----------
-    learner, log, seeds
-        The learner, the log and the seeds.
-    runs
-        The states of each seed before the parts of the log, and at the end.
-    """
+    """A replay on a log that is read in parts: sums over the rounds that counted, not the single rounds."""
 
     def __init__(self, learner: Learner, log: StreamedLog, seeds: tuple[int, ...], runs: "list[list[Stop]]") -> None:
         self.learner, self.log, self.seeds, self._runs = learner, log, seeds, runs

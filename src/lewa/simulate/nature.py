@@ -29,17 +29,7 @@ class Nature(Protocol):
 
 
 class LazyNature:
-    """Rounds of independent coins; the loop draws only the coins that the learner reads.
-
-    Parameters
-    ----------
-    game, key
-        The game, and the key of the stream of the seed's rounds.
-    means
-        The means of rewards (K,) and constraints (m, K).
-    most
-        The most rounds per request.
-    """
+    """Rounds of independent coins; the loop draws only the coins that the learner reads."""
 
     def __init__(self, game: Game, key: Words, means: tuple[Vector, Matrix], most: int) -> None:
         self.game, self.key, self.most = game, key, most
@@ -110,19 +100,7 @@ class ReactingNature:
 
 
 def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> Nature:
-    """Return the source of the rounds of one seed.
-
-    Parameters
-    ----------
-    game
-        The game.
-    key
-        The key of the stream of the seed's rounds.
-    session
-        The session of the learner.
-    every_round
-        Whether every round is recorded.
-    """
+    """Return the source of the rounds of one seed."""
     if game.reacts:
         return ReactingNature(game, key, session)
     laid_out = game.late_feedback or game.missing_actions or not session.learner.compiled

@@ -48,19 +48,7 @@ class PythonLoop:
 
 
 def add_up(session: Session, nature: Rounds, record: Record, history: RoundHistory) -> None:
-    """Add the rounds to the sums of the record.
-
-    Parameters
-    ----------
-    session
-        The session of the learner.
-    nature
-        The rounds.
-    record
-        The sums.
-    history
-        The plays and actions of these rounds.
-    """
+    """Add the rounds to the sums of the record."""
     floor, known = session.learner.floor, nature.constraints
     drew: Matrix = np.eye(session.actions)[history.actions]
     seen = history.plays if session.feedback is FeedbackKind.FULL else drew  # what rewards and constraints are revealed of

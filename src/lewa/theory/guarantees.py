@@ -209,23 +209,7 @@ def conclude(
     assumptions: tuple[str, ...],
     epsilon: float | None = None,
 ) -> Guarantee:
-    """Return the guarantee of a theorem, after the trivial bounds; without bounds if the theorem gives no more.
-
-    Parameters
-    ----------
-    bound
-        The numbers of the theorem.
-    rounds, floor
-        T and c0.
-    kind
-        How the bound holds, such as `PATHWISE`.
-    source
-        The name of the theorem.
-    assumptions
-        Its assumptions, in words.
-    epsilon
-        The probability with which it may fail.
-    """
+    """Return the guarantee of a theorem, after the trivial bounds; without bounds if the theorem gives no more."""
     most = [c0 * rounds for c0 in floor.tolist()]
     each = _each(bound.violation, floor.size)
     if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):

@@ -50,17 +50,7 @@ def ewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -> Sta
 def budget(
     actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, moving: float
 ) -> tuple[float, str]:
-    """Return B, and "(f)" if delta is too small to absorb the multipliers' squares, so that their cap is added to B.
-
-    Parameters
-    ----------
-    actions, rounds, floor
-        K, T and c0.
-    eta, delta, mu
-        The steps of the learner.
-    moving
-        An addition to ln K, for fixed share.
-    """
+    """Return B, with `moving` added to ln K; "(f)" if delta is too small and the cap of the multipliers is added."""
     T, m = rounds, floor.size
     B = (log(actions) + moving) / eta + eta * T / 4 + m * mu * T / 2
     lacking = m * eta / 4 - delta / 2

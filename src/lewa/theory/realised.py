@@ -18,18 +18,7 @@ def realised(
 ) -> Guarantee:
     """Return the guarantee for the actions drawn, which may fail with an additional probability of epsilon.
 
-    Parameters
-    ----------
-    statement
-        The guarantee for the plays.
-    rounds, floor
-        T and c0.
-    bandit
-        Whether the learner has bandit feedback, for which regret is about the actions drawn already.
-    epsilon
-        The additional probability of failure.
-    corruption
-        The corruption of the setting, which adds to the constraints of a run.
+    With bandit feedback its regret is about them already; the corruption adds to the constraints of a run.
 
     >>> import lewa
     >>> learner = lewa.learners.make("ewa", 2, 100, floor=0)
@@ -73,10 +62,7 @@ def luck(statement: Guarantee, rounds: int, count: int, epsilon: float) -> tuple
 def subject(
     statement: Guarantee, rounds: int, floor: Sequence[float], bandit: bool, epsilon: float = 0.05, corruption: float = 0.0
 ) -> str:
-    """Return a sentence on the subject of a guarantee: the play or the actions drawn, and one T or all.
-
-    The parameters are those of `realised`.
-    """
+    """Return a sentence on the subject of a guarantee: the play or the actions drawn, and one T or all."""
     if statement.regret is None:
         return ""
     mean = "the observed constraints" if statement.every_round else "the mean constraints"
