@@ -240,9 +240,9 @@ def test_open_decisions_are_saved_in_columns_and_a_status_needs_only_their_sums(
     for n in range(1, 40, 3):
         agent.update(n, cost=0.001)
     agent.update(2, reward=0.5, cost=0.004)
-    light = agent._copy(whole=False)
+    light = agent._recorder.copy(whole=False)
     assert (len(light.open), list(light.open)) == (49, [50])
-    assert report(light).plain() == report(agent._copy()).plain()
+    assert report(light).plain() == report(agent._recorder.copy()).plain()
     plain = agent.snapshot()
     assert [len(column) for column in plain["state"]["delays"]["columns"]] == [len(agent._state.delays.open)] * 4
     assert Agent.restore(json.loads(json.dumps(plain))).snapshot() == plain

@@ -16,6 +16,7 @@ import pytest
 import lewa
 from lewa import Agent, at_most
 from lewa.agent import ClosedError, Feedback, Record, StoppedError, read_journal
+from lewa.agent.recorder import Recorder
 from lewa.agent.state import AgentState
 
 HALF = "half a \ud83d"  # a surrogate without its partner, as a careless decoder leaves it
@@ -79,7 +80,7 @@ def test_a_snapshot_that_does_not_fit_on_the_disk_is_an_error_if_asked_for_and_c
         patch.setattr("lewa.agent.files.write", write)
         with pytest.raises(OSError, match="No space left"):
             agent.checkpoint()
-        agent._snapshot_at = 0  # it is time for one
+        agent._recorder.snapshot_at = 0  # it is time for one
         with caplog.at_level(logging.WARNING, "lewa.agent"):
             answer(agent, 1)
     assert "the snapshot beside" in caplog.text
@@ -126,8 +127,7 @@ def test_a_call_that_is_interrupted_before_its_record_stops_the_agent(
         "apply": lambda: agent.apply(further),
     }
     with monkeypatch.context() as patch:
-        for name in ("_note", "_note_all"):
-            patch.setattr(Agent, name, interrupt)
+        patch.setattr(Recorder, "note", interrupt)
         with pytest.raises(KeyboardInterrupt):
             calls[method]()
     with pytest.raises(StoppedError, match=r"interrupted by KeyboardInterrupt\(\), and its journal .* may lack the record"):

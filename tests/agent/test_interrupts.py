@@ -59,7 +59,7 @@ def new(kind: str) -> Agent:
 
 
 def calls(agent: Agent, more: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    further: Any = None if agent._stopped else Agent.restore(agent.snapshot()).pull(**more)
+    further: Any = None if agent._recorder.stopped else Agent.restore(agent.snapshot()).pull(**more)
     return {
         "pull": lambda: agent.pull(**more),
         "update": lambda: agent.update(4, reward=0.25, cost=0.75),
@@ -134,7 +134,7 @@ def test_the_journal_of_a_call_that_is_interrupted_has_all_of_it_or_nothing(call
         events += 7
         if not interrupt(calls(agent, {})[call], events, ring):
             break
-        stopped = agent._stopped is not None
+        stopped = agent._recorder.stopped is not None
         if not stopped:
             agent.stop_journal()
         again = Agent.open(path)  # at once: an agent that has stopped does not hold its journal

@@ -370,7 +370,7 @@ def test_a_record_that_an_earlier_rule_wrote_is_refused_with_the_reason_and_a_re
     agent = Agent.open(path)
     agent.checkpoint()
     agent.stop_journal()
-    assert explain_misfit(rule, agent.setup.learner, "squarecb-lewa", f"{path}.snapshot").endswith(
+    assert explain_misfit(rule, agent.setup, f"{path}.snapshot").endswith(
         f", or load {path}.snapshot, which lacks the last records, and start a new journal"
     )
     assert Agent.load(f"{path}.snapshot").pull(context={"size": 1.0}) == agent.pull(context={"size": 1.0})

@@ -308,4 +308,4 @@ def test_neither_a_status_nor_the_lock_of_a_save_walks_over_open_decisions() -> 
         agent.update(agent.pull(), reward=0.5, cost=0.3)
         agent.pull_many(waiting)
     assert abs(calls(many, many.status) - calls(few, few.status)) < 50
-    assert abs(calls(many, many._copy) - calls(few, few._copy)) < 50  # all of a save that `pull` waits for
+    assert abs(calls(many, many._recorder.copy) - calls(few, few._recorder.copy)) < 50  # all of a save that `pull` waits for

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.agent.saved_state import agent_to_plain
 from lewa.engine.session import Session, dice_of
 from lewa.feedback import Bandit
 from lewa.kernels import forecast
@@ -113,7 +114,7 @@ def run(agent: lewa.Agent, n: int, late: int = 0, masks: bool = True) -> list[An
 
 
 def state(agent: lewa.Agent) -> Any:
-    return agent._plain(agent._copy())["state"]
+    return agent_to_plain(agent._recorder.copy())["state"]
 
 
 @pytest.mark.parametrize("late", [0, 5])
@@ -193,7 +194,7 @@ def test_records_and_the_journal_bring_the_agent_back(late: int, tmp_path: Path)
     context = {"task": "code", "tokens": 7}
     assert state(agent) == state(again) == state(opened)
     assert agent.pull(context=context) == again.pull(context=context) == opened.pull(context=context)
-    assert opened._journal is not None
+    assert opened._recorder.journal is not None
 
 
 def test_a_regressor_that_does_not_repeat_itself_is_named_and_the_records_count(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_what_a_regressor_learned_is_not_saved_and_a_sentence_says_so(tmp_path: 
         lambda: pickle.dumps(agent),
         lambda: lewa.Agent.open(tmp_path / "early"),
     ]
-    agent._try_checkpoint(agent._journal)  # type: ignore[arg-type]  # the journal does it by itself: nothing is written
+    agent._recorder.try_checkpoint(agent._recorder.journal)  # type: ignore[arg-type]  # the journal does it by itself: nothing is written
     assert [path.name for path in tmp_path.iterdir()] == ["early"]
     for call in refusals[:-1]:
         with pytest.raises(ValueError, match="a fitted regressor is not saved: make the agent with a journal"):
@@ -274,7 +275,7 @@ def test_what_a_regressor_learned_is_not_saved_and_a_sentence_says_so(tmp_path: 
         agent.start_journal(tmp_path / "late")
     assert not (tmp_path / "late").exists()
     with pytest.raises(ValueError, match="is not saved"):
-        lewa.Agent.restore(agent._plain(agent._copy()))
+        lewa.Agent.restore(agent_to_plain(agent._recorder.copy()))
 
 
 def test_a_regressor_that_fails_is_left_out_and_named_in_the_status() -> None:

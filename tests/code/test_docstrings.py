@@ -65,7 +65,8 @@ def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[str]:
-    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    return [name for name in names if name not in ("who", "why")]  # of every change: `Agent` describes them once
 
 
 FUNCTIONS = dict(public_functions())

@@ -1,40 +1,44 @@
 """An agent: a learner in an application, in the application's units."""
 
+import logging
 import os
-import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self
 
-from lewa.agent import arguments, setup
+import numpy as np
+
+from lewa.agent import arguments, files, saved_state
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
+from lewa.agent.beginning import first_state
 from lewa.agent.breaker import USUAL, Breaker, Clock, as_breaker
-from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
-from lewa.agent.context import features as contexts
-from lewa.agent.context.policies import Policy, advise, as_policies
-from lewa.agent.context.regressors import as_regressor_name, bind, for_regressor
-from lewa.agent.core import AgentCore, log
+from lewa.agent.context.policies import Policy, as_policies
+from lewa.agent.context.regressors import bind
+from lewa.agent.decisions import decide
 from lewa.agent.exposure import Exposure
-from lewa.agent.governor.ledger import DebtLedger
-from lewa.agent.governor.rule import Governor, Rule, as_governor, split_governed
-from lewa.agent.records import NO_CONTEXT, Change, Decision, Feedback, Input, Label, as_json
-from lewa.agent.setup import Setup
+from lewa.agent.governor.rule import Governor, as_governor
+from lewa.agent.identify import find
+from lewa.agent.recorder import Recorder
+from lewa.agent.records import Change, Decision, Feedback, Input, Label, Plain, Record, as_json, record
+from lewa.agent.setup import Setup, field_index, refuse_outside
 from lewa.agent.state import AgentState
 from lewa.agent.status.diagnostics import StatusWarning
 from lewa.agent.status.report import Status, report
-from lewa.agent.status.watch import VerdictCallback, announce
+from lewa.agent.status.watch import VerdictCallback, Watch, announce
 from lewa.context import Column
-from lewa.types import Vector
-from lewa.validation import as_count, as_flag, nearest
+from lewa.units import as_number
+from lewa.validation import as_count, as_path, nearest, short_repr
 
+log = logging.getLogger("lewa.agent")
 _new = tuple.__new__  # a named tuple in half the time
 
 
-class Agent(ChangeMethods, AgentCore):
+class Agent:
     """Pull an action, and update with its outcome as soon as it is known; each constraint is met on average.
 
     Calls may come from several threads. Only records change an agent: the records that `pull`, `update`, `fail`, `close` and
     the methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for
-    bit.
+    bit. The record of a change says `who` made it and `why`.
 
     Parameters
     ----------
@@ -124,6 +128,8 @@ class Agent(ChangeMethods, AgentCore):
     0.001
     """
 
+    on_verdict: VerdictCallback | None  # called with a `VerdictChange`; it may be set at any time
+
     def __init__(
         self,
         actions: Sequence[Label],
@@ -154,63 +160,39 @@ class Agent(ChangeMethods, AgentCore):
         sync: str | None = None,
         plays: bool = False,
     ) -> None:
-        columns = contexts.declare(context, settings)
-        labels, rounds = arguments.as_actions(actions), arguments.as_horizon(horizon)
-        items = arguments.as_constraints(constraints, columns)
-        names = setup.field_names(items)
-        known = arguments.as_expected(expected, names, labels)
-        prior = setup.tuning_prior(items, reward_range, known, labels)
-        setup.refuse_infeasible(items, known)
-        advisers, functions = ((), {}) if policies is None else as_policies(policies)
-        if advisers and columns is not None:
-            raise ValueError("an agent takes either context or policies, got both: let the policies use the context")
-        learner, governor = split_governed(learner, governor, safe)
-        keeps, writes = as_flag("keep_context", keep_context), sync is not None or as_flag("plays", plays)
-        setup.refuse_without_effect(goal, learner, keeps and columns is None and not advisers, writes and journal is None)
-        model = as_regressor_name(regressor, columns is not None)
-        tuning = contexts.with_known(settings, items, known)
-        wish = setup.Wish(learner, feedback, goal, tuning, 0 if columns is None else columns.size, len(advisers))
-        learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
-        if model is not None:
-            tuned = for_regressor(learner_name, tuned, regressor)
-        governed = as_governor(governor, safe)
-        rule = None if governed is None else Rule(governed, labels, items, rounds)
-        self._begin(
-            AgentState.begin(
-                Setup(
-                    actions=labels,
-                    constraints=items,
-                    reward_range=reward_range,
-                    horizon=rounds,
-                    learner_name=learner_name,
-                    learner=tuned,
-                    seed=secrets.randbits(32) if seed is None else seed,
-                    max_pending=max_pending,
-                    expire_after=expire_after,
-                    unanswered=arguments.as_policy(unanswered, names),
-                    expected=known,
-                    agent_name=name,
-                    context=columns,
-                    policies=advisers,
-                    keep_context=keeps,
-                    learns_at_close=arguments.as_learning_time(learn),
-                    regressor=model,
-                    epsilon=contexts.asked_epsilon(settings),
-                    sources=setup.source_versions(learner_name),
-                    breaker=as_breaker(breaker),
-                )
-            )
-        )
-        self._policies, self._state.regressors = functions, bind(self.setup, regressor)
-        self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
+        wish = {name: value for name, value in locals().items() if name != "self"}
+        self._begin(Recorder(first_state(wish)))
         self.on_verdict = arguments.as_callback(on_verdict)
         if journal is not None:
             self.start_journal(journal, "batch" if sync is None else sync, plays)
+
+    def _begin(self, recorder: Recorder) -> None:
+        self._recorder, self._watch, self.on_verdict = recorder, Watch(recorder.state), None
+
+    @classmethod
+    def _with(cls, recorder: Recorder) -> Self:
+        agent = cls.__new__(cls)
+        agent._begin(recorder)
+        return agent
+
+    @property
+    def _state(self) -> AgentState:
+        return self._recorder.state
+
+    @property
+    def setup(self) -> Setup:
+        """The current setup of the agent."""
+        return self._recorder.state.setup
 
     @property
     def exposure(self) -> Exposure:
         """Its current mode, exposure, minimum shares, fallback and retired actions."""
         return self._state.exposure
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it runs compiled code; the record of a decision says when this changes."""
+        return self._state.driver.compiled
 
     @property
     def clock(self) -> Clock:
@@ -224,21 +206,35 @@ class Agent(ChangeMethods, AgentCore):
     def __repr__(self) -> str:
         constraints, learner = ", ".join(map(str, self.setup.constraints)), self.setup.describe_learner()
         made = f"{self._state.rounds} decisions; seed {self.setup.seed}"
-        return f"<Agent: {len(self._actions)} actions, {constraints}; {learner}; {made}>"
+        return f"<Agent: {len(self.setup.actions)} actions, {constraints}; {learner}; {made}>"
+
+    def warm(self) -> Self:
+        """Compile the code for decisions and answers, or read it from the disk, before the first decision.
+
+        The agent does not change; its next decision runs the compiled code. Without `warm` it compiles in the background and
+        decides by plain Python until then. The compiled code stays on the disk for other processes with the same learner,
+        for instance when an image is built.
+        """
+        self._state.driver.load()
+        return self
+
+    def _use(self, compiled: bool) -> None:
+        """Run compiled code or plain Python from here on. This makes no record: the caller's journal says so."""
+        with self._recorder.lock, self._recorder.next_turn():
+            self._state.driver.use(compiled)
 
     def bind_policies(self, policies: Mapping[str, Policy]) -> None:
         """Set the policies of an agent that was loaded or opened; functions and models are not saved.
 
-        Parameters
-        ----------
-        policies : mapping
-            The functions or models by name. Policies that are left out must be in the `advice` of each `pull`.
+        Policies that are left out must be in the `advice` of each `pull`.
         """
         bound, functions = as_policies(policies)
         for name in bound:
             if name not in self.setup.policies:
                 raise ValueError(f"there is no policy {name!r}{nearest(name, list(self.setup.policies))}")
-        self._policies = functions
+        self._state.advisers = functions
+
+    # Decisions and answers ------------------------------------------------------------------------------------------------
 
     def pull(
         self,
@@ -265,79 +261,22 @@ class Agent(ChangeMethods, AgentCore):
         Decision
             The action, its probability, and the number of the decision.
         """
-        with self._lock, self._next_turn(), self._guard:
-            decision = self._decide(available, context, advice)
-            self._note(decision)
+        recorder = self._recorder
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            decision = decide(recorder.state, available, context, advice)
+            recorder.note(decision)
             return decision
 
-    def _look(self, context: object, advice: Mapping[str, object] | None) -> Vector | None:
-        """Return the features of a round: those of its context, or the advice of the policies."""
-        setup = self.setup
-        if setup.policies:
-            return advise(setup.policies, self._policies, self._actions, context, advice)
-        if advice is not None:
-            raise ValueError("advice needs an agent with policies: pass policies=... when you make the agent")
-        features = contexts.encode(setup.context, context)
-        if setup.context is not None and isinstance(context, Mapping):
-            self._misfits.add(setup.context, context)
-        regressors = self._state.regressors
-        return features if regressors is None or features is None else regressors.look(features)
-
-    def _decide(
-        self,
-        available: Iterable[Label] | None,
-        context: Mapping[str, object] | None,
-        advice: Mapping[str, object] | None = None,
-    ) -> Decision:
-        state = self._state
-        driver, t = state.driver, state.rounds
-        among = None if available is None else self._among(available)
-        if state.breakers.failing:
-            among = self._awake(among)
-        labels = None if among is None else tuple(self._actions[k] for k in among)
-        raw = contexts.as_json_value(context) if self._keeps_context else None
-        there = self._there(among) if among or state.retired else None
-        features = self._look(context, advice) if self._looks or context is not None or advice is not None else None
-        state.changing = True  # nothing is refused from here on
-        run = None if driver.settled else driver.switch()
-        if features is not None:
-            driver.see(features)
-        unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
-        i, propensity, play = state.draw(there)
-        number, label, data, multipliers = t + 1, self._actions[i], play.tobytes(), tuple(driver.multiplier.tolist())
-        carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
-        charged = state.decide(i, propensity, carried, among is not None, there)
-        looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
-        rest = *looked, False, state.epochs.next, run
-        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *rest))
-
-    def _awake(self, among: list[int] | None) -> list[int] | None:
-        """Return the available actions without those that rest, unless the mode, or a governor, needs one of them."""
-        state = self._state
-        there = [k for k in (range(len(self._actions)) if among is None else among) if k not in state.retired]
-        left = state.breakers.awake(there)
-        if left == there or state.exposure.mode in ("shadow", "off"):
-            return among
-        if state.ledger is not None and not state.ledger.keeps_safe(self._there(left), state.statistics):
-            return among
-        return left
-
     def pull_many(self, n: int) -> list[Decision]:
-        """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.
-
-        Parameters
-        ----------
-        n : int
-            The number of decisions.
-        """
-        count = as_count("n", n, least=0)
-        with self._lock, self._next_turn(), self._guard:
-            state, made = self._state, list[Decision]()
+        """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost."""
+        recorder, count = self._recorder, as_count("n", n, least=0)
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            state, made = recorder.state, list[Decision]()
             while len(made) < count:
                 size = min(count - len(made), room(state))
                 bulk = size > 0 and in_bulk(state) and state.plain_play and not state.breakers.resting
-                made += draw_batch(state, size) if bulk else [self._decide(None, None)]
-            self._note_all(made)
+                made += draw_batch(state, size) if bulk else [decide(state)]
+            recorder.note(*made)
             return made
 
     def update_many(self, answers: Sequence[Answer]) -> Sequence[Feedback]:
@@ -349,18 +288,18 @@ class Agent(ChangeMethods, AgentCore):
             The decision, its key or its number, and its values by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
             is invalid, none is accepted.
         """
-        with self._lock, self._next_turn(), self._guard:
-            state, items = self._state, check_pairs(answers)
+        recorder = self._recorder
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            state, items = recorder.state, check_pairs(answers)
             records: Sequence[Feedback] | None = answer_batch(state, items)
             if records is None:
                 records = [
-                    Feedback(number, state.answer(number, values), False, self._name)
+                    Feedback(number, state.answer(number, values), False, self.setup.agent_name)
                     for number, values in check_answers(state, items)
                 ]
-            self._note_all(records)
+            recorder.note(*records)
             due = self._watch.is_due(len(records))
-        if due:
-            self._announce()
+        self._announce(due)
         return records
 
     def update(self, decision: Decision | int | str, /, reward: Input | None = None, **constraints: Input) -> Feedback:
@@ -383,15 +322,16 @@ class Agent(ChangeMethods, AgentCore):
         Feedback
             The record of this update.
         """
-        with self._lock, self._next_turn(), self._guard:
-            number = self._state.find(decision)
+        recorder = self._recorder
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            number = find(recorder.state, decision)
             if reward is not None:
                 constraints["reward"] = reward
-            feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name, False))
-            self._note(feedback)
+            values = recorder.state.answer(number, constraints)
+            feedback = _new(Feedback, (number, values, False, self.setup.agent_name, False))
+            recorder.note(feedback)
             due = self._watch.is_due()
-        if due:
-            self._announce()
+        self._announce(due)
         return feedback
 
     def fail(self, decision: Decision | int | str, /, **values: Input) -> Feedback:
@@ -410,40 +350,251 @@ class Agent(ChangeMethods, AgentCore):
         """
         if "reward" in values:
             raise ValueError("a decision that failed counts as the least reward: report another reward by update")
-        with self._lock, self._next_turn(), self._guard:
-            number = self._state.find(decision)
-            feedback = Feedback(number, self._state.fail(number, values), True, self._name, failed=True)
-            self._note(feedback)
+        recorder = self._recorder
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            number = find(recorder.state, decision)
+            feedback = Feedback(number, recorder.state.fail(number, values), True, self.setup.agent_name, failed=True)
+            recorder.note(feedback)
             due = self._watch.is_due()
-        if due:
-            self._announce()
+        self._announce(due)
         return feedback
-
-    def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
-        with self._lock, self._next_turn(), self._guard:
-            change = as_json(Change(what, name, value, self._state.rounds, who, why, self._name))
-            self._change(change)
-            self._note(change)
-        log.info("%s", change)
-        self._announce()
-        return change
 
     def close(self, decision: Decision | int | str) -> Feedback:
         """Close a decision that will get no further answer."""
-        with self._lock, self._next_turn(), self._guard:
-            number = self._state.find(decision)
-            self._state.close(number)
-            feedback = Feedback(number, {}, True, self._name)
-            self._note(feedback)
+        recorder = self._recorder
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            number = find(recorder.state, decision)
+            recorder.state.close(number)
+            feedback = Feedback(number, {}, True, self.setup.agent_name)
+            recorder.note(feedback)
             return feedback
 
     def status(self) -> Status:
         """Return the status: each constraint with its average and band, regret, guarantee, and warnings."""
-        status = report(self._copy(whole=False), self._misfits)
-        if self._stopped is not None:
-            stopped = StatusWarning("stopped", f"the agent has stopped: {self._stopped}")
+        recorder, status = self._recorder, report(self._recorder.copy(whole=False))
+        if recorder.stopped is not None:
+            stopped = StatusWarning("stopped", f"the agent has stopped: {recorder.stopped}")
             status = status._replace(warnings=(stopped, *status.warnings))
-        with self._lock, self._free_turn():
+        with recorder.lock, recorder.free_turn():
             problems = self._watch.new_warnings(list(status.warnings))
-        announce([], problems, self._name, None)
+        announce([], problems, self.setup.agent_name, None)
         return status
+
+    def _announce(self, due: bool = True) -> None:
+        """Announce new verdicts and changes in the values of actions, outside the lock."""
+        if due:
+            with self._recorder.lock, self._recorder.free_turn():
+                changes, problems = self._watch.look(self._state)
+            announce(changes, problems, self.setup.agent_name, self.on_verdict)
+
+    # Changes --------------------------------------------------------------------------------------------------------------
+
+    def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
+        recorder = self._recorder
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            change = as_json(Change(what, name, value, recorder.state.rounds, who, why, self.setup.agent_name))
+            recorder.change(change)
+            recorder.note(change)
+        log.info("%s", change)
+        self._announce()
+        return change
+
+    def set_limit(self, name: str, limit: float, *, who: str = "", why: str = "") -> Change:
+        """Change the limit of a constraint from now on; its debt does not change."""
+        return self._make("limit", name, limit, who, why)
+
+    def set_range(self, name: str, ends: tuple[float, float], *, who: str = "", why: str = "") -> Change:
+        """Change the range of the values of a constraint; the learner continues in the new units."""
+        return self._make("range", name, ends, who, why)
+
+    def set_carry_over(self, name: str, carry_over: str | float, *, who: str = "", why: str = "") -> Change:
+        """Change how much of what was saved may be spent later; credit above that is written off at once."""
+        return self._make("carry_over", name, carry_over, who, why)
+
+    def set_refunds(self, name: str, refunds: bool, *, who: str = "", why: str = "") -> Change:
+        """Change whether values below the range of a limit with `at_most` are legal, and count in full."""
+        return self._make("refunds", name, refunds, who, why)
+
+    def forgive(self, name: str, *, who: str = "", why: str = "") -> Change:
+        """Forgive the debt of a constraint, or its credit: both begin anew at 0.
+
+        The average and the verdict do not change, as they count all values. Open decisions count when their answers come.
+        """
+        return self._make("forgive", name, None, who, why)
+
+    def add_action(
+        self,
+        action: Label,
+        *,
+        like: Label | None = None,
+        expected: Mapping[str, float] | None = None,
+        share: float | None = None,
+        who: str = "",
+        why: str = "",
+    ) -> Change:
+        """Add an action, which starts with a share of the decisions; from then on the learner decides.
+
+        A learner with weights gives it the weight of that share. For any other learner the share is limited: until the first
+        answer the new action has its share, and after n answers at most 1 + n times its share.
+
+        Parameters
+        ----------
+        action : str or int
+            Its label. The label of a retired action cannot be used again.
+        like : label, optional
+            A similar action: the new action starts with the learner's knowledge of that action.
+        expected : mapping, optional
+            Its expected values by name, in your units, for learners that start from them, and to fill in answers.
+        share : float, optional
+            The initial share of the decisions, in (0, 1); by default 0.05, or an even share if that is less.
+            It is not a minimum: `set_share` sets a minimum.
+        """
+        for name, value in expected.items() if isinstance(expected, Mapping) else ():  # not in a replay of earlier records
+            scale = self.setup.scales[field_index(self.setup, name)]
+            refuse_outside(name, action, as_number(f"the expected {name}", value), scale)
+        options = {"like": like, "expected": dict(expected) if isinstance(expected, Mapping) else expected, "share": share}
+        return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
+
+    def retire_action(self, action: Label, *, who: str = "", why: str = "") -> Change:
+        """Retire an action: it is no longer drawn, but answers to its open decisions still count."""
+        return self._make("retire", action, None, who, why)
+
+    def set_mode(self, mode: str, *, who: str = "", why: str = "") -> Change:
+        """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither).
+
+        If `available` leaves out the fallback, the action is drawn from the learner's play.
+        """
+        return self._make("mode", None, mode, who, why)
+
+    def set_exposure(self, share: float, *, who: str = "", why: str = "") -> Change:
+        """Set the share of the decisions that the learner draws; the others take the fallback action."""
+        return self._make("exposure", None, share, who, why)
+
+    def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
+        """Give an action a minimum share of the decisions; 0 removes it.
+
+        It is a share of the learner's decisions: at an exposure of 0.1, a share of 0.2 is at least 0.02 of all decisions.
+        The shares of all actions must sum to less than 1.
+        """
+        return self._make("share", action, share, who, why)
+
+    def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:
+        """Set the action that is taken if the learner does not decide."""
+        return self._make("fallback", action, None, who, why)
+
+    def set_governor(self, governor: Governor | str | None, *, who: str = "", why: str = "") -> Change:
+        """Set the governor from now on: a `Governor`, "learned", or "off" or None for no governor.
+
+        It counts the debts so far and the open decisions.
+        """
+        chosen = None if governor is None else as_governor(governor, None)
+        return self._make("governor", None, chosen and chosen.plain(), who, why)
+
+    def set_breaker(self, breaker: Breaker | None, *, who: str = "", why: str = "") -> Change:
+        """Set the breaker from now on, or None for none; actions that rest are available again."""
+        chosen = as_breaker(breaker)
+        return self._make("breaker", None, chosen and chosen.plain(), who, why)
+
+    # Records and files ----------------------------------------------------------------------------------------------------
+
+    def apply(self, entry: Record | Plain) -> None:
+        """Apply a record, given as an object or as plain data; raise an error, without any change, if it does not fit."""
+        recorder, item = self._recorder, entry if isinstance(entry, Record) else record(entry)
+        if isinstance(item, Change):
+            item = as_json(item)
+        with recorder.lock, recorder.next_turn(), recorder.guard:
+            recorder.apply(item)
+            recorder.note(item)
+
+    def replay(self, records: Iterable[Record | Plain]) -> Self:
+        """Apply records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
+        if isinstance(records, str | bytes | Mapping | np.ndarray) or not isinstance(records, Iterable):
+            raise ValueError(f"records must be a sequence of records, got {short_repr(records)}")
+        for item in records:
+            self.apply(item)
+        return self
+
+    def start_journal(self, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False) -> None:
+        """Write every record from now on to a new journal.
+
+        Parameters
+        ----------
+        path : path
+            A new or empty file. One process at a time can have it open.
+        sync : "every", "batch" or "never"
+            When records are forced to the disk: "every" record before its call returns; in a "batch" of 1,000 records or of
+            one second; or "never", which leaves it to the operating system. If a process is killed, no record is lost in any
+            case; after a power failure some may be.
+        plays : bool
+            Whether to write the whole play of each decision even if the learner does not need it.
+        """
+        self._recorder.start_journal(path, sync, plays)
+
+    def stop_journal(self) -> None:
+        """Force all records to the disk and close the journal; the agent continues without a journal."""
+        self._recorder.stop_journal()
+
+    def checkpoint(self) -> None:
+        """Write a snapshot beside the journal, from which `Agent.open` continues; this also happens automatically."""
+        self._recorder.checkpoint()
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False, *, regressor: object = None
+    ) -> Self:
+        """Return the agent of a journal, from its newest snapshot and the records after it, and continue the journal.
+
+        An incomplete line at the end, which a crash may leave, is dropped with a warning. A line that is damaged or
+        out of place raises ValueError with its number. So does a journal that another process has open.
+
+        Parameters
+        ----------
+        path
+            The journal.
+        sync
+            When records reach the disk: "every", "batch" or "never".
+        plays
+            Whether the records of decisions contain the whole play.
+        regressor
+            The unfitted regressor that the agent was made with; it learns from all records again.
+        """
+        return cls._with(Recorder.open(path, sync, plays, regressor))
+
+    def snapshot(self) -> Plain:
+        """Return the whole agent as plain numbers, texts, lists and dictionaries; "records" is the number of its records."""
+        self._recorder.check_saved()
+        return saved_state.agent_to_plain(self._recorder.copy())
+
+    @classmethod
+    def restore(cls, plain: Plain) -> Self:
+        """Return the agent of a snapshot; it continues bit for bit."""
+        state = saved_state.agent_from_plain(plain)
+        bind(state.setup, None)
+        return cls._with(Recorder(state))
+
+    def __reduce__(self) -> tuple[Callable[[Plain], Self], tuple[Plain]]:
+        return type(self).restore, (self.snapshot(),)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a JSON file atomically: the old file stays until the new one is on the disk."""
+        files.write(as_path("the file", path), self.snapshot())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the agent in a file; raise ValueError if the file is truncated, damaged or not a saved agent."""
+        agent = cls.restore(files.read(as_path("the file", path)))
+        agent.begin_epoch()
+        return agent
+
+    def begin_epoch(self) -> None:
+        """Give the keys of the next decisions a new random tag; `open` and `load` do so, as a file may be an old copy.
+
+        An answer with the key of a decision that was made after the copy is then refused, and not taken for the answer
+        to another decision with the same number.
+        """
+        with self._recorder.lock, self._recorder.free_turn():
+            self._state.epochs.renew()
+
+    def tag_of(self, number: int) -> str | None:
+        """Return the tag in the key of a decision that was made; None if the key has none."""
+        return self._state.epochs.tag(number)

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from lewa.agent.errors import ClosedError
+from lewa.agent.identify import find
 from lewa.agent.pending import Block, Pending, columns, stack
 from lewa.agent.records import Decision, Feedback, Input
 from lewa.agent.state import AgentState
@@ -115,7 +116,7 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
     known: dict[int, set[int]] = {}
     checked = []
     for decision, values in answers:
-        number = state.find(decision)
+        number = find(state, decision)
         if number not in known:
             known[number] = set(state.open[number].known())
         elif len(known[number]) == len(state.setup.fields):

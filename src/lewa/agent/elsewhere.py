@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from lewa.agent.agent import Agent
 from lewa.agent.context.features import charges_of
+from lewa.agent.decisions import look, mask_of
 from lewa.agent.records import Decision, Label, play_to_bytes
 from lewa.agent.status.assumptions import ELSEWHERE
 from lewa.theory.guarantees import none
@@ -32,12 +33,13 @@ def record_elsewhere(
     context, advice
         As for `pull`.
     """
-    state, features = agent._state, agent._look(context, advice)
+    state = agent._state
+    features = look(state, context, advice)
     number = state.rounds + 1
     fields = (number, action, probability, play_to_bytes(play), (), number, None, state.setup.agent_name)
     if features is None:
         return Decision(*fields, elsewhere=True, tag=state.epochs.next)
-    ledger, there = state.ledger, agent._there(None)
+    ledger, there = state.ledger, mask_of(state)
     safe = ledger is not None and ledger.next_play(there, state.statistics) is not None
     charged = charges_of(state.driver.copy(), features, state.index(action) if state.exposure.learns and not safe else None)
     return Decision(*fields, features.tobytes(), charged, elsewhere=True, tag=state.epochs.next)

@@ -2,51 +2,44 @@
 
 import os
 from threading import RLock
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from lewa.agent.recorder import Recorder
 
 FORKED = "it was copied by a fork, and both copies would draw the same actions: open its journal in the child that continues"
 
 
-class Forkable(Protocol):
-    """What is told of a fork."""
-
-    _lock: RLock
-
-    def _make_locks(self) -> None: ...
-
-    def _stop(self, reason: str) -> None: ...
-
-
-_watched: "WeakSet[Forkable]" = WeakSet()
-_forks: list[list[Forkable]] = []  # the agents that each fork holds: a signal handler may fork within a fork
+_watched: "WeakSet[Recorder]" = WeakSet()
+_forks: "list[list[Recorder]]" = []  # the agents that each fork holds: a signal handler may fork within a fork
 _forking = RLock()  # one thread forks at a time
 
 
-def watch(agent: Forkable) -> None:
+def watch(recorder: "Recorder") -> None:
     """Stop an agent's copy in each child."""
-    _watched.add(agent)
+    _watched.add(recorder)
 
 
 def _before() -> None:
     _forking.acquire()
-    agents = list(_watched)
-    _forks.append(agents)
-    for agent in agents:  # so that none is copied in the middle of a step of another thread
-        agent._lock.acquire()
+    recorders = list(_watched)
+    _forks.append(recorders)
+    for recorder in recorders:  # so that none is copied in the middle of a step of another thread
+        recorder.lock.acquire()
 
 
 def _in_parent() -> None:
-    for agent in _forks.pop():
-        agent._lock.release()
+    for recorder in _forks.pop():
+        recorder.lock.release()
     _forking.release()
 
 
 def _in_child() -> None:
     global _forking
-    for agent in _forks.pop():
-        agent._make_locks()
-        agent._stop(FORKED)
+    for recorder in _forks.pop():
+        recorder.make_locks()
+        recorder.stop(FORKED)
     _forks.clear()
     _forking = RLock()
 

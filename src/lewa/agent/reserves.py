@@ -7,7 +7,7 @@ from lewa.agent.agent import Agent
 
 def reserved_averages(agent: Agent, reserves: Mapping[int, Mapping[str, float]]) -> dict[str, float]:
     """Return `reserved` of the status of each constraint, with these values in open decisions that still await them."""
-    state = agent._copy()
+    state = agent._recorder.copy()
     averages = {}
     for f, name in enumerate(state.setup.fields[1:], 1):
         total = state.statistics.total[f] + state.charge_total[f] + state.reserved_total(f)

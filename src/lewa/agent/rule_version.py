@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 
 from lewa.agent.records import Decision, JsonObject
+from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.engine.stamp import stamp_of
 from lewa.learners.base import Learner
@@ -55,17 +56,17 @@ class RuleCheck:
         warnings.warn(
             f"the rule of {setup.learner_name} has changed since {path} was written ({versions}): decision {self._first} "
             "would have been another; this agent has learned the recorded answers by the new rule, and continues with it",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def explain_misfit(wrote: object, learner: Learner, name: str, snapshot: str) -> str:
+def explain_misfit(wrote: object, setup: Setup, snapshot: str) -> str:
     """Say why a record may not fit, and what to do about it; nothing if the rule that wrote it is the rule of today.
 
     `wrote` is the `rule_version` of the time when the record was written, or None if the journal does not have it, and
     `snapshot` the file beside the journal.
     """
-    here = rule_version(learner)
+    name, here = setup.learner_name, rule_version(setup.learner)
     if wrote is None:
         why = f"the journal does not say which version of {name} wrote it, and an earlier one may have had another rule"
     elif isinstance(wrote, dict) and wrote.get("stamp") != here["stamp"]:

@@ -1,12 +1,13 @@
-"""The state of an agent as plain data for JSON."""
+"""An agent as plain data for JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import is_
 from typing import Any
 
 import numpy as np
 
+from lewa.agent import setup as setups
 from lewa.agent.breaker import breakers_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
@@ -17,8 +18,7 @@ from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, JsonObject, Plain, record
 from lewa.agent.setup import Setup
-from lewa.agent.state import AgentState
-from lewa.agent.state_parts import COUNTS
+from lewa.agent.state import COUNTS, AgentState
 from lewa.agent.statistics import Statistics
 from lewa.agent.status.guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
 from lewa.engine.background import can_compile
@@ -26,7 +26,30 @@ from lewa.engine.check_feedback import check_features
 from lewa.kernels.roles import AVAILABLE, arrays
 from lewa.validation import as_count, as_flag, short_repr
 
+VERSION = 1  # of a saved agent
 MANY = 1000  # open decisions above which they are saved in columns
+
+
+def agent_to_plain(state: AgentState) -> Plain:
+    """Return an agent as plain data for JSON; "records" is the number of its records."""
+    return {"version": VERSION, "records": state.records, "setup": state.setup.plain(), "state": to_plain(state)}
+
+
+def agent_from_plain(plain: Plain) -> AgentState:
+    """Return the state of the agent that `agent_to_plain` wrote."""
+    if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
+        version = plain.get("version") if isinstance(plain, Mapping) else None
+        raise ValueError(f"a saved agent must have version {VERSION}, got version {short_repr(version)}")
+    try:
+        state = from_plain(setups.from_plain(plain["setup"]), plain["state"])
+        state.records = as_count("records", plain.get("records", 0), least=0)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(f"the saved agent is not complete: {error!r}") from None
+    except OverflowError as error:
+        raise ValueError(f"a number in the saved agent is too large: {error}") from None
+    except ValueError as error:  # also one of NumPy, of numbers that are none
+        raise ValueError(f"the saved agent cannot be restored: {error}") from None
+    return state
 
 
 def to_plain(state: AgentState) -> JsonObject:

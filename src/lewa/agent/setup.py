@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import NamedTuple, cast
 
@@ -85,6 +86,11 @@ class Setup:
             "expire_after": expire_after,
         }.items():
             object.__setattr__(self, name, value)
+
+    @cached_property
+    def places(self) -> dict[Label, int]:
+        """Return the place of each action, by its label."""
+        return {label: i for i, label in enumerate(self.actions)}
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -1,37 +1,244 @@
-"""The three things that change an agent's state: a decision, an answer to one, and the end of one."""
+"""An agent's state, and the three things that change it: a decision, an answer to one, and the end of one."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from math import inf, isfinite
+from typing import Self
 
 import numpy as np
 
+from lewa.agent.breaker import Breakers
 from lewa.agent.context.features import settle_costs
 from lewa.agent.context.groups import spread
-from lewa.agent.errors import ClosedError, UnknownError
-from lewa.agent.pending import Pending, Units
-from lewa.agent.recent import KEPT_SHIFTS, Shift, find_common_shift, find_shift
-from lewa.agent.records import Change, Decision, Input, Label, Record, Value
-from lewa.agent.state_parts import StateParts
-from lewa.agent.statistics import STEP, add_action, add_all
+from lewa.agent.context.misfits import Misfits
+from lewa.agent.context.policies import Policy
+from lewa.agent.context.regressors import Regressors
+from lewa.agent.delays import DelayCounter
+from lewa.agent.driver import Driver
+from lewa.agent.epochs import Epochs
+from lewa.agent.errors import ClosedError
+from lewa.agent.exposure import Exposure
+from lewa.agent.governor.ledger import DebtLedger
+from lewa.agent.pending import OpenDecisions, Pending, Units
+from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_common_shift, find_shift
+from lewa.agent.records import Change, Input, Label, Value
+from lewa.agent.setup import Setup, clipped_unit
+from lewa.agent.statistics import STEP, Statistics, add_action, add_all
 from lewa.agent.status.assumptions import ELSEWHERE, ROUNDING, UNSURE, all_counts
-from lewa.agent.status.guarantee import withdraw_earlier
-from lewa.agent.values import check_bounds, single_value, vector_value
-from lewa.ids import is_tag, read_id, write_id
+from lewa.agent.status.guarantee import Beginning, Segment, withdraw_earlier
+from lewa.agent.values import check_bounds, single_value, value_bounds, vector_value
+from lewa.kernels import DICE, keys
+from lewa.kernels.roles import Rescaling
 from lewa.types import Indices, Vector
-from lewa.validation import nearest, short_repr
+from lewa.units import Scale
+from lewa.validation import nearest
 
+WITH_DEBT = ("squarecb-lewa", "paced-hedge", "ucb-lp", "thompson-lp")  # learners that pay debt back, and spend credit
+COUNTS = ("answered", "late", "masked", "filled_in", "expired")
 _new = tuple.__new__  # a named tuple in half the time
 
 
-def _differ(theirs: object, ours: object) -> bool:
-    """Return whether a field of a record is not ours; it may be anything."""
-    try:
-        return bool(theirs != ours)
-    except ValueError:  # an array is neither equal nor not
-        return True
+class AgentState:
+    """The setup, the learner, the statistics and the open decisions of an agent.
 
+    A decision, an answer and the end of a decision change it; a call is rejected before anything changes.
+    """
 
-class AgentState(StateParts):
-    """The learner, the statistics and the open decisions. A call is rejected before anything changes."""
+    def __init__(self, setup: Setup, driver: Driver) -> None:
+        fields, K = len(setup.fields), len(setup.actions)
+        self.setup, self.driver = setup, driver
+        self.sees_all = not driver.feedback.is_bandit
+        self.statistics = Statistics.empty(setup.scales, K)
+        self.rounds, self.records = 0, 0
+        self.changing = False  # while a call changes it: an interrupt leaves this as it is, until `Recorder` looks
+        self.asleep: tuple[int, ...] = ()  # the actions that could not be drawn in the last decision
+        self.open = OpenDecisions(fields, K, self.sees_all)
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.breaches: dict[str, int] = {}  # how often the run did what a theorem excludes and nothing else counts
+        self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
+        self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
+        self.written_off = np.zeros((2, fields - 1))  # of `debts`: credit that is not carried over, and what was forgiven
+        self.changes: list[Change] = []
+        self.shifts: list[Shift] = []
+        self.ledger: DebtLedger | None = None  # of the governor, if there is one
+        self.regressors: Regressors | None = None  # that predict in the place of a ridge; never copied or saved
+        self.advisers: dict[str, Policy] = {}  # the functions of policies, which are never saved
+        self.misfits = Misfits()  # of contexts that this process has seen
+        self.looks = setup.context is not None or bool(setup.policies)
+        self.delays, self.segments = DelayCounter(), list[Segment]()
+        self.breakers = Breakers()  # the failures of actions, and which of these rest
+        self.beginning: Beginning | None = None  # of the segment that goes on, after a change
+        self.epochs = Epochs()
+        self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
+        self._fields = {name: f for f, name in enumerate(setup.fields)}
+        self._by_group = any(item.group for item in setup.constraints)
+        self._unbounded = setup.learner.unbounded
+        self._know_constraints()
+        self._make_desk()
+
+    def _know_constraints(self) -> None:
+        """Note what answers need of the constraints as they are now; refuse what the learner cannot do."""
+        setup = self.setup
+        self.prior_units, self.bounds = setup.prior_units(), value_bounds(setup)
+        theorems = setup.learner.theorems
+        known = theorems and theorems.sure
+        self.sure: tuple[int, float] | None = (
+            known(setup.learner) if known else None
+        )  # what the theorem assumes of an action
+        self.credits: list[tuple[int, float]] = [
+            (j, item.credit) for j, item in enumerate(setup.constraints) if item.credit < inf
+        ]
+        check_credit(self.driver, setup)
+
+    def adopt(self, setup: Setup) -> None:
+        """Continue with other constraints; raise ValueError, without a change, if the learner cannot."""
+        check_credit(self.driver, setup)
+        self.setup = setup
+        self._know_constraints()
+
+    @property
+    def exposure(self) -> Exposure:
+        """What is done with the learner's play before an action is drawn."""
+        return self._exposure
+
+    @exposure.setter
+    def exposure(self, exposure: Exposure) -> None:
+        self._exposure = exposure
+        self.learns, self.plain_play = exposure.learns, exposure.plain_play  # every round asks for these three
+        self.retired = exposure.retired
+
+    @classmethod
+    def begin(cls, setup: Setup) -> Self:
+        """Return the state before the first decision."""
+        dice = keys(setup.seed)[DICE : DICE + 1]
+        return cls(setup, Driver(setup.learner, len(setup.actions), dice))
+
+    def _make_desk(self) -> None:
+        """Make room for the values and the units of one answer, which the compiled functions work on."""
+        fields = len(self._fields)
+        self._desk = np.full((2, fields), np.nan)
+        self._values, self._units = self._desk
+
+    def copy(self, whole: bool = True) -> Self:
+        """Return a copy to read from while this one goes on; without the open decisions, unless it is to be `whole`.
+
+        A status needs no more than the sums over these, so it does not take longer the more of them there are.
+        """
+        twin = copy(self)  # shares the setup and what else never changes
+        twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
+        twin.open = self.open.copy() if whole else self.open.summary(self.rounds)  # what is in `open` never changes either
+        twin.counts, twin.breaches = dict(self.counts), dict(self.breaches)
+        twin.recent, twin.debt_base, twin.written_off = self.recent.copy(), self.debt_base.copy(), self.written_off.copy()
+        twin.changes, twin.shifts = list(self.changes), list(self.shifts)
+        twin.ledger, twin.breakers = self.ledger and self.ledger.copy(whole), self.breakers.copy()
+        twin.delays, twin.segments = self.delays.copy() if whole else self.delays.summary(), list(self.segments)
+        twin.epochs, twin.misfits = self.epochs.copy(), self.misfits.copy()
+        twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
+        twin._make_desk()
+        return twin
+
+    def expected_unit(self, pending: Pending, f: int) -> Units:
+        """Return the unit that fills in a field: as the setup says, or the action's average, or as expected."""
+        name, fixed = self.setup.fields[f], self.setup.unanswered or {}
+        width = len(self.setup.actions) if self.sees_all else ()
+        if name in fixed:
+            return np.full(width, clipped_unit(self.setup.scales[f], fixed[name]))
+        if f > 0 and self.driver.forecasts:
+            return np.asarray(1 - pending.charged[f - 1])
+        count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self.prior_units[f]
+        if not self.sees_all:
+            i = pending.action
+            count, total, prior = count[i], total[i], prior[i]
+        units: Units = np.where(count > 0, total / np.maximum(count, 1), prior)
+        return units
+
+    def reserved_total(self, f: int) -> float:
+        """Return the sum of what fills in a field in the open decisions that await it, in the user's units."""
+        scale, count = self.setup.scales[f], self.open.count(f)
+        zero, span = scale.to_user(0.0), scale.to_user(1.0) - scale.to_user(0.0)
+        fixed = (self.setup.unanswered or {}).get(self.setup.fields[f])
+        if fixed is not None:
+            units = count * clipped_unit(scale, fixed)
+        elif f > 0 and self.driver.forecasts:
+            units = count - self.open.charge(f)
+        else:
+            seen, total = self.statistics.action_count[f], self.statistics.action_sum[f]
+            means = np.where(seen > 0, total / np.maximum(seen, 1), self.prior_units[f])
+            weights = self.open.plays(f) if self.sees_all else np.array(self.open.awaited[f], dtype=np.float64)
+            units = float(weights @ means)
+        return float(count * zero + span * units)
+
+    def debts(self, j: int) -> tuple[float, float]:
+        """Return the debt of constraint j by the values as reported, and by the values clipped to their range."""
+        raw, off = self._raw_debts(j), self.written_off
+        return float(raw[0] + off[0, j]), float(raw[1] + off[1, j])
+
+    def _raw_debts(self, j: int) -> tuple[float, float]:
+        constraint, statistics = self.setup.constraints[j], self.statistics
+        sign, n = 1 if constraint.sense == "at most" else -1, statistics.count.item(j + 1)
+        zero, span = constraint.scale
+        clipped = n * zero + span * statistics.unit_sum.item(j + 1)
+        base = self.debt_base.item(j)
+        totals = statistics.total.item(j + 1), clipped
+        reported, clipped = (base + sign * (total - n * constraint.limit) for total in totals)
+        return reported, clipped
+
+    def hold_credit(self) -> None:
+        """Write off the credit that is not carried over: in the debts of the status, and in that of the learner."""
+        for j, credit in self.credits:
+            for row, debt in enumerate(self.debts(j)):
+                if debt < -credit:
+                    self.written_off[row, j] -= credit + debt
+            owed, constraint = self.driver.debt, self.setup.constraints[j]
+            least = 0.0 - credit / (constraint.high - constraint.low)
+            if owed is not None and owed[j] < least:
+                owed[j] = least
+
+    def forgive(self, j: int) -> None:
+        """Begin constraint j anew with a debt of 0; open decisions still count when their answers come."""
+        self.written_off[:, j] = [-debt if isfinite(debt) else 0.0 for debt in self._raw_debts(j)]
+        if self.driver.debt is not None:
+            learned = (pending for number, pending in self.open.items() if not self.delays.is_safe(number))
+            self.driver.debt[j] = sum((self.booked_debt(j, pending) for pending in learned), 0.0)
+            self.hold_credit()
+        if self.ledger is not None:
+            waiting = [number for number, pending in self.open.items() if j + 1 not in pending.known()]
+            self.ledger.forgive(j, waiting, self.rounds)
+
+    def booked_debt(self, j: int, pending: Pending) -> float:
+        """Return what the learner must owe for an open decision now, so that its answer makes it what it then owes.
+
+        The answer adds the cost less what was charged at the draw, or less the limit if nothing was. In the end the learner
+        owes the cost less the limit, or nothing for a cost that was told before.
+        """
+        limit = 1 - float(self.setup.learner.floor[j])
+        charged = float(pending.charged[j]) if self.driver.charges else limit
+        if pending.units is None or j + 1 not in pending.known():
+            return charged - limit
+        return charged - (1 - self.unit_of_play(pending, pending.units[j + 1]))
+
+    def unit_of_play(self, pending: Pending, unit: Units) -> float:
+        """Return the unit of the action drawn, or the mean of the play."""
+        return float(pending.play @ unit) if self.sees_all and pending.play is not None else float(unit)
+
+    def index(self, label: Label | None) -> int:
+        """Return the place of an action, by its label."""
+        places = self.setup.places
+        if not isinstance(label, str | int) or label not in places:
+            raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, places)))}")
+        return places[label]
+
+    def extend(self, learner_state: object) -> None:
+        """Take one more action in, with this state of the learner; the setup has it already."""
+        self.driver.adopt(self.setup.learner, learner_state, len(self.setup.actions))
+        self.statistics = self.statistics.extended(self.setup.scales)
+        self._know_constraints()
+        self.open.extend()
+
+    def rescale(self, units: Rescaling, scale: Scale) -> None:
+        """Write what is open and what was seen of a constraint in units of another range."""
+        self.open.rescale(units, self.setup.learner.rescale_charged)
+        self.statistics.rescale(units.j + 1, scale, units.ratio, units.shift)
 
     def draw(self, there: Vector | None) -> tuple[int, float, Vector]:
         """Return the action of the next decision, its propensity, and the play from which it is drawn.
@@ -83,81 +290,6 @@ class AgentState(StateParts):
             while self.open and (oldest := self.open.oldest()) <= t - self._expire_after:
                 self.close(oldest)
         return charged
-
-    def find(self, decision: Decision | int | str) -> int:
-        """Return the number of an open decision; raise an error if it is closed or was never made here."""
-        made = decision if isinstance(decision, Decision) else None
-        number: object = decision if made is None else made.id
-        if type(number) is not int:
-            number = self._as_number(number)
-        if made is not None and _differ(made.agent, self.setup.agent_name):
-            self.check_name(made)  # first: a number that is closed here says nothing of another agent's decision
-        if made is not None:
-            self._check_tag(number, made.tag)
-        pending = self.open.get(number)
-        if pending is None:
-            if not 1 <= number <= self.rounds:
-                raise UnknownError(
-                    f"decision {short_repr(number)} does not belong to this agent, which has made {self.rounds}"
-                )
-            raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
-        if made is not None:
-            self.check_size(made)
-            label = self.setup.actions[pending.action]
-            if _differ(made.probability, pending.propensity) or _differ(made.action, label):
-                raise UnknownError(f"decision {number} of this agent differs from {short_repr(decision)}")
-        return number
-
-    def _as_number(self, key: object) -> int:
-        """Return the number of a decision by its key or by a number; refuse the key of another agent."""
-        if isinstance(key, np.integer | int) and not isinstance(key, bool):
-            return int(key)
-        if type(key) is not str:
-            raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
-        parts = read_id(key)
-        if parts is None:
-            raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
-        name = parts.agent or None
-        if name != self.setup.agent_name:
-            theirs, ours = ("without a name" if x is None else short_repr(x) for x in (name, self.setup.agent_name))
-            raise UnknownError(f"decision {parts.number} belongs to another agent, {theirs}; this agent is {ours}")
-        self._check_tag(parts.number, parts.tag)
-        return parts.number
-
-    def _check_tag(self, number: int, tag: str | None) -> None:
-        """Refuse a decision that was made after this agent's file was copied, and before that copy was restored."""
-        if not is_tag(tag):
-            raise UnknownError(f"pass a decision, its key or its number, got the tag {short_repr(tag)}")
-        if 1 <= number <= self.rounds and _differ(tag, self.epochs.tag(number)):
-            name = self.setup.agent_name or ""
-            theirs, ours = write_id(name, number, tag), write_id(name, number, self.epochs.tag(number))
-            raise UnknownError(
-                f"decision {theirs} is not among those of this agent, which has {ours} in its place, as after an older copy "
-                f"was restored; nothing was changed"
-            )
-
-    def check_name(self, item: Record) -> None:
-        """Refuse a decision of another agent, and an answer or a change that was made to another one."""
-        if _differ(item.agent, self.setup.agent_name):
-            kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {short_repr(item[0])}"
-            theirs, ours = (
-                "without a name" if name is None else short_repr(name) for name in (item.agent, self.setup.agent_name)
-            )
-            raise UnknownError(f"{kind} belongs to another agent, {theirs}; this agent is {ours}")
-
-    def check_size(self, decision: Decision) -> None:
-        """Refuse a decision that was made among another number of actions."""
-        if type(decision.play_bytes) is not bytes:
-            raise UnknownError(
-                f"a decision must be a result of pull, got one whose play is {short_repr(decision.play_bytes)}"
-            )
-        size, K = len(decision.play_bytes) // 8, self.driver.actions
-        if size in (0, K):
-            return
-        if not K - sum(change.what == "add" for change in self.changes) <= size < K:
-            raise UnknownError(
-                f"decision {decision.id} belongs to an agent with another number of actions: it has {size}, this agent {K}"
-            )
 
     def answer(self, number: int, values: Mapping[str, Input], recorded: bool = False) -> dict[str, Value]:
         """Take in values of an open decision; return them as they were taken in."""
@@ -419,3 +551,13 @@ class AgentState(StateParts):
     def _release(self, pending: Pending, safe: bool) -> None:
         if not safe:
             self.driver.release(pending.charged)
+
+
+def check_credit(driver: Driver, setup: Setup) -> None:
+    """Raise ValueError if a limit carries not all over and the learner keeps no debt."""
+    limited = [item for item in setup.constraints if item.credit < inf]
+    if limited and driver.debt is None:
+        raise ValueError(
+            f"carry_over needs a learner that keeps a debt, one of {', '.join(WITH_DEBT)}; {setup.learner_name} keeps none "
+            f"and saves nothing for later, got carry_over={limited[0].carry_over!r} for {limited[0]}"
+        )

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from lewa.agent import Agent
 from lewa.agent.breaker import Breakers
+from lewa.agent.recorder import Recorder
 from lewa.agent.status.report import Status, report
 
 
@@ -13,9 +14,7 @@ class Rehearsal(Agent):
     @classmethod
     def of(cls, agent: Agent, whole: bool = False) -> Self:
         """Return a copy of an agent, with its open decisions if it is to be `whole`; to make it takes little time."""
-        copy = cls.__new__(cls)
-        copy._begin(agent._copy(whole))
-        return copy
+        return cls._with(Recorder(agent._recorder.copy(whole)))
 
     def bare(self) -> Self:
         """Put the copy into the mode live, without exposure, minimum shares and rests; return it."""
@@ -23,7 +22,7 @@ class Rehearsal(Agent):
         self._state.exposure = self._state.exposure._replace(mode="live", share=1.0, minimum={})
         return self
 
-    def _announce(self) -> None:
+    def _announce(self, due: bool = True) -> None:
         """Do nothing: a rehearsal announces nothing."""
 
     def status(self) -> Status:
@@ -33,7 +32,7 @@ class Rehearsal(Agent):
 
 def look(agent: Agent) -> Status:
     """Return the status of an agent, without a word in the log."""
-    return report(agent._copy(whole=False), agent._misfits)
+    return report(agent._recorder.copy(whole=False))
 
 
 def nothing(agent: Agent) -> dict[str, Any]:

@@ -4,7 +4,7 @@ A context is not part of an agent's records, and neither are these counts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lewa.context import Category, Context, Number
 
@@ -35,6 +35,10 @@ class Misfits:
                     self.outside[name] = count + 1, min(low, number), max(high, number)
             elif isinstance(column, Category) and not column.buckets and value not in column.levels:
                 self.undeclared[name] = self.undeclared.get(name, 0) + 1
+
+    def copy(self) -> "Misfits":
+        """Return a copy."""
+        return replace(self, missing=dict(self.missing), outside=dict(self.outside), undeclared=dict(self.undeclared))
 
     def texts(self) -> list[str]:
         """Return one sentence for each column that does not fit."""

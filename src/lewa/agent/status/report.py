@@ -8,7 +8,6 @@ import numpy as np
 from lewa import notebook
 from lewa.agent.breaker import RestingAction
 from lewa.agent.constraint import Constraint
-from lewa.agent.context.misfits import Misfits
 from lewa.agent.governor.status import GovernorStatus, evidence_of, governor_status
 from lewa.agent.records import Change, JsonObject, Plain
 from lewa.agent.state import AgentState
@@ -205,7 +204,7 @@ def _band(item: ConstraintStatus) -> str:
 
 
 @np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
-def report(state: AgentState, misfits: Misfits | None = None) -> Status:
+def report(state: AgentState) -> Status:
     """Return the status of an agent in this state."""
     setup, statistics = state.setup, state.statistics
     statements = current_guarantees(state)
@@ -223,7 +222,7 @@ def report(state: AgentState, misfits: Misfits | None = None) -> Status:
         guarantee=statement,
         promise=_promise(state, statement),
         promise_is="" if statement.regret is None else describe_scope(state, statement),
-        warnings=(*find_problems(state), *(StatusWarning("context", text) for text in (misfits or Misfits()).texts())),
+        warnings=(*find_problems(state), *(StatusWarning("context", text) for text in state.misfits.texts())),
         changes=tuple(state.changes),
         mode=state.exposure.mode,
         governor=governor_status(state.ledger, state.rounds, evidence_of(state)),
