@@ -7,6 +7,7 @@ import os
 import pickle
 import struct
 import sys
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -243,6 +244,13 @@ def test_a_bad_file_is_refused_in_one_sentence(what: str, tmp_path: Path) -> Non
         read_data(path)
     assert "\n" not in str(refusal.value)
     assert not Path("/tmp/lewa-was-unpickled").exists()
+
+
+def test_a_header_that_python_warns_about_is_only_refused(tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as said, pytest.raises(ValueError, match=DAMAGED):
+        warnings.simplefilter("always")
+        read_data(npz(tmp_path / "x.npz", rewards=header("{'\\k'\n")))
+    assert not said
 
 
 @pytest.mark.parametrize("what", BAD)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,7 +72,9 @@ def decoding(file: str) -> Iterator[None]:
     about the file.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy reads a header as Python does, which warns of some damaged ones
+            yield
     except MemoryError:
         raise ValueError(f"{file} is too large for the memory of this machine") from None
     except Exception as error:
