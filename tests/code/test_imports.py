@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "blocks": {"types"},
     "feedback": {"types"},
     "validation": {"types"},
+    "budgets": {"units", "validation"},
     "choice": {"advice", "learners", "theory", "validation"},
     "context": {"types", "units", "validation"},
     "kernels": {"feedback", "types"},

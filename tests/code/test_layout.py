@@ -11,8 +11,8 @@ import lewa
 ROOT = Path(lewa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LINES, BODY, PARAMETERS, ANY = 600, 60, 8, 14.0
-# What a user calls with names: constructors, commands, and the three functions that take a whole problem.
-BY_NAME = {"__init__", "tuned", "advise", "frontier", "replay"}
+# What a user calls with names: constructors, commands, `budget`, and the three functions that take a whole problem.
+BY_NAME = {"__init__", "tuned", "advise", "budget", "frontier", "replay"}
 
 # No names: each stood for several things (docs/glossary.md). A verdict may be the text "kept".
 VAGUE = {"asked", "found", "given", "held", "kept", "one", "own", "said", "shown", "told"}
