@@ -11,7 +11,7 @@ import numpy as np
 
 from lewa.formatting import figure_text, printable_text
 from lewa.types import Matrix, Vector
-from lewa.version import install
+from lewa.version import importing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,10 +67,8 @@ class Panel(NamedTuple):
 
 def figure(title: str, panels: Sequence[Panel]) -> "Figure":
     """Return a matplotlib figure with the panels side by side; it has no window that would have to be closed."""
-    try:
+    with importing("a figure", "lab"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError(f"a figure needs matplotlib: {install('lab')}") from None
     drawing = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
     drawing.suptitle(figure_text(title))
     for axes, panel in zip(drawing.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):

@@ -239,7 +239,7 @@ def test_the_command_warm_and_a_service_that_starts_load_the_steps(tmp_path: Pat
     from tests.serve.inside import service
     from tests.serve.running import SETUP
 
-    from lewa.cli.warm import warm
+    from lewa.cli.catalogue import warm
 
     asked: list[str] = []
     monkeypatch.setattr(Driver, "load", lambda driver: asked.append(type(driver.learner).__name__))

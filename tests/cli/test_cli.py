@@ -462,7 +462,7 @@ BAD_INPUT = {
         "a setting must be NAME=VALUE, got 'first\\nsecond'",
     ),
     "a name of two lines": (("run", "first\nsecond.toml"), "there is no file first second.toml"),
-    "a replay written to a picture": (("replay", "x.csv", "--budget", 0.5, "--out", "x.svg"), "that ends in .json or .csv"),
+    "a replay written to a picture": (("replay", "x.csv", "--budget", 0.5, "--out", "x.svg"), "that ends in .json, .csv"),
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import lewa
+from lewa.cli.options import check_file
 from lewa.data.columns import Data
 from lewa.data.files import read_data
 from lewa.data.log import Log
@@ -539,7 +540,6 @@ def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tm
     if kind == "log":
         result = frontier(log(), **OWN, points=4)
     for name in ("f.svg", "f.json", "f.csv") if kind == "log" else ("f.svg", "f.png", "f.pdf", "f.json", "f.csv"):
-        show.check_file(tmp_path / name)
         show.write_frontier(result, tmp_path / name)
     svg = (tmp_path / "f.svg").read_text()
     assert "dollars at most" in svg
@@ -558,9 +558,9 @@ def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tm
     assert float(rows[0]["quality"]) == result.points[0].best.value
     assert {row["who"] for row in rows} >= ({"hindsight"} if kind == "table" else {"estimated", "held out, dr"})
     with pytest.raises(ValueError, match=r"a file that ends in .svg, .png, .pdf, .json, .csv, got f.txt"):
-        show.check_file(tmp_path / "f.txt")
+        check_file(tmp_path / "f.txt", "a frontier", show.FILES)
     with pytest.raises(ValueError, match="a file in an existing folder"):
-        show.check_file(tmp_path / "nowhere" / "f.svg")
+        check_file(tmp_path / "nowhere" / "f.svg", "a frontier")
 
 
 def test_an_interval_of_rounding_errors_is_not_printed() -> None:

@@ -15,7 +15,7 @@ from tests.serve.running import SETUP
 @cache
 def _store() -> Path:
     """Return the folder of a small store and its journal, which are then spoiled."""
-    from lewa.cli.serve import opened
+    from lewa.cli.service import opened
     from lewa.serve.archive import export_lines
 
     folder = Path(mkdtemp(prefix="lewa-fuzz-"))

@@ -16,7 +16,7 @@ import pytest
 
 import lewa
 from lewa.agent import Feedback, read_journal, record
-from lewa.cli.check import find
+from lewa.cli.catalogue import find
 from lewa.data import off_policy
 from lewa.data.log import Log
 

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 import lewa.lab.execute
 from lewa import compile_notice
 from lewa.agent import statistics
-from lewa.cli import progress
+from lewa.cli import shared
 from lewa.engine.compile import compile_learner
 from lewa.lab.execute import execute, execute_all, versions_for
 from lewa.lab.measures import Row
@@ -96,8 +96,8 @@ def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monke
 
 
 def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "err", Console(file=StringIO(), force_terminal=True))
-    with progress.study_bar("mine") as (bar, move):
+    monkeypatch.setattr(shared, "err", Console(file=StringIO(), force_terminal=True))
+    with shared.study_bar("mine") as (bar, move):
         task = bar.tasks[0]
         began = task.start_time
         move(Progress(1, 10, 100, 1000))
@@ -115,12 +115,12 @@ def test_a_bar_shows_no_remaining_time_while_something_is_compiled() -> None:
         task, done = bar.add_task("lewa", total=100), bar.add_task("ewa", total=1)
         bar.update(done, completed=1)
         bar.update(task, completed=10)
-        progress.reset_clocks(bar, True)
+        shared.reset_clocks(bar, True)
         bar.update(task, completed=20)  # another thread plays on
         bar.update(task, completed=30)
         running, finished = bar.tasks
         assert (running.completed, running.time_remaining) == (30, None)
-        progress.reset_clocks(bar, False)
+        shared.reset_clocks(bar, False)
         assert running.start_time is not None
         assert running.speed is None  # nothing of before counts
         assert finished.finished

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lewa.cli.serve import opened
+from lewa.cli.service import opened
 from lewa.client.decision import ServedDecision
 from lewa.journal.rows import ApiKey, Batch, Row
 from lewa.journal.sqlite import SQLiteStore

@@ -14,8 +14,7 @@ import lewa
 
 # The help lists the commands in this order.
 # isort: off
-from lewa.cli import learners, games, play, replay, frontier, guarantee, advise, check, reproduce, run, report, bench, warm  # noqa: F401
-from lewa.cli import serve, agents, keys, journal  # noqa: F401
+from lewa.cli import catalogue, play, data, bounds, studies, service  # noqa: F401
 
 # isort: on
 from lewa.cli.shared import app as app

@@ -31,6 +31,11 @@ def whole_number(text: str | int) -> int:
     return int(number)
 
 
+def whole(help: str, *names: str) -> Any:  # noqa: A002 (Typer's name)
+    """Return an option whose value is a whole number."""
+    return typer.Option(*names, help=help, parser=whole_number, metavar="INTEGER")
+
+
 def parse_pair(text: str, what: str) -> tuple[str, float | str]:
     """Return the name and the value of NAME=VALUE; the value is a number if it reads as one."""
     name, equals, value = text.partition("=")
@@ -57,7 +62,7 @@ def game_value(value: float | str) -> float | str | bool:
 def check_file(path: Path, what: str, kinds: tuple[str, ...] = ()) -> None:
     """Raise ValueError, before anything is computed, if the file could not be written."""
     if kinds and path.suffix not in kinds:
-        raise ValueError(f"{what} needs a file that ends in {' or '.join(kinds)}, got {path.name}")
+        raise ValueError(f"{what} needs a file that ends in {', '.join(kinds)}, got {path.name}")
     if not path.parent.is_dir() or path.is_dir():
         raise ValueError(f"{what} needs a file in an existing folder, got {path}")
 
@@ -65,19 +70,16 @@ def check_file(path: Path, what: str, kinds: tuple[str, ...] = ()) -> None:
 # Names that a shell completes --------------------------------------------------------------------------------------------
 
 
-def _starting(words: Iterable[str], start: str) -> list[str]:
-    return [word for word in words if word.startswith(start)]
-
-
 def learner_names(incomplete: str) -> list[str]:
     """Return the names of learners, and auto, that begin with the incomplete word."""
-    return _starting(["auto", *learners.names()], incomplete)
+    return [name for name in ("auto", *learners.names()) if name.startswith(incomplete)]
 
 
 def game_names(incomplete: str) -> list[str]:
     """Return the names of games that begin with the incomplete word."""
     inside, plus, _ = incomplete.rpartition("+")
-    return _starting([f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.names(), incomplete)
+    every = [f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.names()
+    return [name for name in every if name.startswith(incomplete)]
 
 
 # Options -----------------------------------------------------------------------------------------------------------------
@@ -89,12 +91,16 @@ Names = Annotated[
 Floors = Annotated[
     list[float], typer.Option("--floor", help="The smallest average that a constraint may have; one per constraint.")
 ]
+Actions = Annotated[int, whole("The number of actions.")]
+Epsilon = Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")]
+Slater = Annotated[float | None, typer.Option(help="The amount by which some play exceeds every floor.")]
+Assumed = Annotated[str, typer.Option(help="What is assumed about the constraints: iid, constant or arbitrary.")]
 Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: set a parameter of a learner or of the game.")]
 Goal = Annotated[
     str,
     typer.Option(help="The learner that auto uses: practice (best in measurements) or proved (smallest proved bound)."),
 ]
-Seeds = Annotated[int, typer.Option(help="The number of independent runs.", parser=whole_number, metavar="INTEGER")]
+Seeds = Annotated[int, whole("The number of independent runs.")]
 TraceFile = Annotated[
     Path | None, typer.Option("--trace", help="Also write every play, multiplier and action to this .npz.")
 ]
@@ -126,10 +132,7 @@ COLUMNS: dict[str, Any] = {
     ],
     "drop_missing": Annotated[bool, typer.Option("--drop-missing", help="Leave out the rows of a log that have no reward.")],
 }
-Workers = Annotated[
-    int | None,
-    typer.Option(help="The number of processes. (default: one per core)", parser=whole_number, metavar="INTEGER"),
-]
+Workers = Annotated[int | None, whole("The number of processes. (default: one per core)")]
 Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to use instead of local processes.")]
 
 

@@ -20,11 +20,10 @@ from lewa.cli.options import (
     game_names,
     game_value,
     parse_settings,
-    whole_number,
+    whole,
 )
 from lewa.cli.players import Problem, make_learners
-from lewa.cli.progress import progress_bar
-from lewa.cli.shared import app, out, print_json, say
+from lewa.cli.shared import app, out, print_json, progress_bar, say
 from lewa.games import Game, Table
 from lewa.learners import Learner
 from lewa.measures.trace import Trace
@@ -42,7 +41,7 @@ def play(
     ],
     learner: Names,
     floor: Floors,
-    rounds: Annotated[int, typer.Option(help="The number of rounds.", parser=whole_number, metavar="INTEGER")] = 10_000,
+    rounds: Annotated[int, whole("The number of rounds.")] = 10_000,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     trace: TraceFile = None,

@@ -1,17 +1,23 @@
-"""The parts that all commands share: the application, the two consoles, and the functions that print."""
+"""The parts that all commands share: the application, the two consoles, the functions that print, and progress."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, TaskID
 from typer.core import TyperGroup
 
+from lewa.compile_notice import announced_by
 from lewa.schema import json_text
-from lewa.version import install
+from lewa.version import importing
+
+if TYPE_CHECKING:
+    from lewa.lab.schedule import Progress as StudyProgress
 
 
 class Group(TyperGroup):
@@ -77,20 +83,46 @@ def print_json(value: object) -> None:
     print(json_text(value))
 
 
-def about(thing: object) -> str:
-    """Return the first line of a docstring."""
-    return (thing.__doc__ or "").strip().splitlines()[0]
-
-
 @contextmanager
 def executor_at(address: str | None, learners: Sequence[str] = ()) -> Iterator[Executor | None]:
     """Connect to a Dask cluster and send it the sources of the user's learners; yield None without an address."""
     if address is None:
         yield None
         return
-    try:
+    with importing("a cluster", "lab,cluster"):
         from lewa.lab.places import cluster_at
-    except ModuleNotFoundError as error:
-        raise ValueError(f"a cluster needs {error.name}: {install('lab,cluster')}") from None
     with cluster_at(address, sorted({name.partition(":")[0] for name in learners if ":" in name})) as place:
         yield place.executor
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """Show a bar; announce compiling and start the bar's clock after it; print the remarks at the end."""
+    with (
+        Progress(console=err, transient=True, disable=not err.is_terminal) as bar,
+        announced_by(say, partial(reset_clocks, bar)),
+    ):
+        yield bar
+    say_remarks()
+
+
+def reset_clocks(bar: Progress, compiling: bool) -> None:
+    """Stop the clocks of a bar while something is compiled: it does not tell how long the rest takes."""
+    for task in bar.tasks:
+        if not task.finished:
+            bar.reset(TaskID(task.id), start=not compiling, total=task.total, completed=int(task.completed))
+
+
+@contextmanager
+def study_bar(name: str) -> Iterator[tuple[Progress, Callable[["StudyProgress"], None]]]:
+    """Show a bar for a study, and yield the function that advances it; the clock starts after workers have compiled."""
+    with Progress(*Progress.get_default_columns(), console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(name, total=None)
+
+        def move(now: "StudyProgress") -> None:
+            if now.compiled:
+                bar.reset(task, total=now.rounds_total, completed=now.rounds_done)
+            else:
+                bar.update(task, completed=now.rounds_done, total=now.rounds_total)
+
+        yield bar, move

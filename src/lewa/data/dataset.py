@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from lewa.data.files import columns_of, decoding
 from lewa.data.sheet import Column, Sheet
-from lewa.version import install
+from lewa.version import importing
 
 LARGE = 1 << 26  # numbers in a Parquet file from which on it is streamed
 Item = TypeVar("Item")
@@ -65,10 +65,8 @@ def is_streamed(path: Path) -> bool:
 
 def open_dataset(path: Path) -> Dataset:
     """Open a Parquet file, or a folder of Parquet files that have the same columns."""
-    try:
+    with importing(f"reading {path.name}", "tables"):
         from pyarrow import dataset
-    except ImportError:
-        raise ValueError(f"reading {path.name} needs pyarrow: {install('tables')}") from None
     files = [path] if path.is_file() else sorted((f for f in path.rglob("*.parquet") if f.is_file()), key=_natural(path))
     if not files:
         raise ValueError(f"the folder {path} has no .parquet file")

@@ -17,7 +17,7 @@ from lewa.data.columns import DEFAULT_NAMES, Columns, Data, from_columns
 from lewa.data.log import Log, StreamedLog
 from lewa.data.sheet import Coded, Column, Labels
 from lewa.games.table import Table
-from lewa.version import install
+from lewa.version import importing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,10 +151,8 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
 
 
 def _columns(path: Path) -> dict[str, Column]:
-    try:
+    with importing(f"reading {path.name}", "tables"):
         from pyarrow import csv, parquet
-    except ImportError:
-        raise ValueError(f"reading {path.name} needs pyarrow: {install('tables')}") from None
     if path.suffix == ".parquet":
         with decoding(path.name):  # in one thread: others abort a process that ends while they are at work
             table = parquet.read_table(path, use_threads=False)

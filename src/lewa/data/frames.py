@@ -11,7 +11,7 @@ from lewa.data.files import columns_of, read_data
 from lewa.data.log import Log
 from lewa.data.streaming import read_stream
 from lewa.games.table import Table
-from lewa.version import install
+from lewa.version import importing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,10 +64,8 @@ def is_frame(data: object) -> bool:
 
 
 def _arrow(data: object) -> "pa.Table":
-    try:
+    with importing("a DataFrame", "tables"):
         import pyarrow as pa
-    except ImportError:
-        raise ValueError(f"a DataFrame needs pyarrow: {install('tables')}") from None
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.table(data)

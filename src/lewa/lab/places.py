@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from lewa import compile_notice, plugins
-from lewa.version import install
+from lewa.version import importing
 
 AHEAD = 2  # tasks that are kept waiting, per worker
 ANSWER = 10  # seconds that a scheduler has to answer in
@@ -70,10 +70,8 @@ def cluster_at(address: str, modules: Sequence[str] = ()) -> Iterator[Place]:
     The sources of the user's modules are sent to its workers, including workers that join later.
     """
     dask: Any  # it has types, but not for these
-    try:
+    with importing("a Dask cluster", "cluster"):
         dask = importlib.import_module("distributed")
-    except ImportError:
-        raise ValueError(f"a cluster needs Dask: {install('cluster')}") from None
     try:
         client = dask.Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from lewa.lab.places import AHEAD, Place, cluster_at, processes
 from lewa.lab.schedule import Job, Progress, Work
 from lewa.lab.storage import Journal, begin, modules_of, write_measures
 from lewa.lab.study import Study, expand
-from lewa.version import install
+from lewa.version import importing
 
 
 def run_study(
@@ -71,10 +71,8 @@ def run_studies(
         raise ValueError("at most one of executor, workers and cluster may be given, got several")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
-    try:
+    with importing("a study", "lab"):
         import pyarrow  # noqa: F401 (before hours of work, not after)
-    except ImportError:
-        raise ValueError(f"the measures of a study need pyarrow: {install('lab')}") from None
     runs = {out: expand(study) for out, study in studies.items()}
     with ExitStack() as stack:
         for out, study in studies.items():

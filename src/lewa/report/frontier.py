@@ -1,6 +1,5 @@
 """Print a frontier on a terminal, and write it to files."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -13,9 +12,9 @@ from lewa.report.charts import draw
 from lewa.report.frontier_figure import figure_title, panels
 from lewa.report.tables import table
 from lewa.schema import json_text
-from lewa.version import install
 
-KINDS = (".svg", ".png", ".pdf", ".json", ".csv")
+FIGURES = (".svg", ".png", ".pdf")
+FILES = (*FIGURES, ".json", ".csv")
 
 
 def print_frontier(frontier: Frontier, console: Console) -> None:
@@ -75,13 +74,3 @@ def write_frontier(frontier: Frontier, path: Path) -> None:
     else:
         figure = draw(panels(frontier), "frontier", [path.suffix[1:]], figure_title(frontier))
         path.write_bytes({".svg": figure.svg.encode(), ".png": figure.png, ".pdf": figure.pdf}[path.suffix])
-
-
-def check_file(path: Path) -> None:
-    """Raise ValueError, before anything is computed, if the file could not be written."""
-    if path.suffix not in KINDS:
-        raise ValueError(f"a frontier needs a file that ends in {', '.join(KINDS)}, got {path.name}")
-    if not path.parent.is_dir() or path.is_dir():
-        raise ValueError(f"a frontier needs a file in an existing folder, got {path}")
-    if path.suffix in KINDS[:3] and find_spec("matplotlib") is None:
-        raise ValueError(f"a figure needs matplotlib: {install('lab')}")

@@ -14,7 +14,7 @@ from lewa.report.results import Result, StudyFolder, group, read_league, read_re
 from lewa.report.study_figures import Plans, exponents, pictures
 from lewa.report.study_tables import claims_table, league_section, results_table
 from lewa.report.table_files import write_tables
-from lewa.version import install
+from lewa.version import importing
 
 MANY = 24  # figures that are drawn by several processes
 
@@ -24,11 +24,9 @@ def write_report(folder: str | Path) -> Path:
 
     A script that calls this function needs the usual `if __name__ == "__main__":`, because processes draw the figures.
     """
-    try:
+    with importing("a report", "lab"):
         import pyarrow  # noqa: F401 (so that a sentence says what is missing)
         from matplotlib import font_manager  # noqa: F401 (on a new machine it lists the fonts: once, not in each process)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"a report needs {error.name}: {install('lab')}") from None
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")

@@ -1,4 +1,4 @@
-"""The command `lewa replay`: replay learners on a table or on a bandit log."""
+"""The commands about your own data: `lewa replay` replays learners, `lewa frontier` shows reward against budget."""
 
 import warnings
 from collections.abc import Callable
@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from lewa.cli.options import (
+    COLUMNS,
     Cluster,
     DataFile,
     FormerLines,
@@ -26,24 +27,30 @@ from lewa.cli.options import (
     check_file,
     lines_of,
     names_columns,
+    parse_pair,
     parse_settings,
+    whole,
 )
 from lewa.cli.play import Match, play_all
 from lewa.cli.players import Problem, make_learners
-from lewa.cli.progress import progress_bar
-from lewa.cli.shared import app, executor_at, out, print_json, say
+from lewa.cli.shared import app, executor_at, out, print_json, progress_bar, say
 from lewa.data.columns import UNIT, Columns, Data
 from lewa.data.frames import as_data
 from lewa.data.groups import with_group_lines
 from lewa.data.log import Log, StreamedLog
 from lewa.formatting import csv_table
+from lewa.frontiers import POINTS
+from lewa.frontiers import frontier as find_frontier
 from lewa.games import Table
 from lewa.learners import Learner, check_looks_at_features
+from lewa.report.frontier import FIGURES, FILES, print_frontier, write_frontier
 from lewa.report.summary import summary, summary_of_log
 from lewa.report.tables import Line, print_log_summary, print_summary
 from lewa.schema import Summary, json_text
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
 from lewa.simulate.replay import units_of, with_contexts
+from lewa.units import as_number
+from lewa.version import importing
 
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
 
@@ -205,3 +212,73 @@ def _text(result: Summary, content: Data, kind: str) -> str:
         short = [*learner["violation"]["mean"], *learner["positive_violation"]["mean"]]
         rows.append([name, result["rounds"], result["seeds"], learner["reward"]["mean"], regret, *short])
     return csv_table(rows)
+
+
+@app.command(epilog="Example: lewa frontier queries.csv --round query --action model --reward quality --at-most dollars")
+@names_columns
+def frontier(
+    data: DataFile,
+    columns: Columns,
+    budgets: Annotated[
+        list[float], typer.Option("--budget", help="A budget, in the units of the data; repeat for more.")
+    ] = [],  # noqa: B006 (Typer's way)
+    former: FormerLines = [],  # noqa: B006
+    points: Annotated[int, whole("The number of budgets, if none is given.")] = POINTS,
+    lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: the limit of a further constraint.")] = [],  # noqa: B006
+    learner: Names = ["auto"],  # noqa: B006
+    seeds: Seeds = 8,
+    confidence: Annotated[
+        str,
+        typer.Option(help="For a log: the probability with which the mixture at a budget keeps it; none for no promise."),
+    ] = "0.95",
+    folds: Annotated[
+        str, typer.Option(help="How a log is split to choose a play and to evaluate it: auto, halves or shuffled.")
+    ] = "auto",
+    goal: Goal = "practice",
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="Also write a figure (.svg, .png, .pdf) or the numbers (.json, .csv).")
+    ] = None,
+    cluster: Cluster = None,
+    as_json: Json = False,
+) -> None:
+    """Compute the best reward at each budget, the gain per extra unit, and the results of learners."""
+    if out_file is not None:
+        check_file(out_file, "a frontier", FILES)
+        if out_file.suffix in FIGURES:
+            with importing("a figure", "lab"):
+                import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
+    stay = dict(parse_pair(text, "line") for text in lines)
+    with executor_at(cluster, learner) as executor, progress_bar() as bar:
+        task = bar.add_task("frontier", total=None)
+        try:
+            result = find_frontier(
+                data,
+                **{name: getattr(columns, name) for name in COLUMNS},
+                budgets=lines_of(budgets, former) or None,
+                points=points,
+                lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},
+                learner=learner[0] if len(learner) == 1 else learner,
+                seeds=seeds,
+                confidence=None if confidence == "none" else _probability(confidence),
+                folds=folds,
+                goal=goal,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                executor=executor,
+            )
+        except KeyboardInterrupt:
+            say("lewa: stopped")
+            raise typer.Exit(130) from None
+    if out_file is not None:
+        write_frontier(result, out_file)
+        say(f"wrote {out_file}")
+    if as_json:
+        print_json(result.plain())
+    else:
+        print_frontier(result, out)
+
+
+def _probability(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"confidence must be a number between 0 and 1 or none, got {text!r}") from None

@@ -1,4 +1,4 @@
-"""The command `lewa guarantee`: the proved bounds of a learner."""
+"""The commands `lewa guarantee` and `lewa advise`: the proved bounds of a learner, and the learner with the smallest."""
 
 from typing import Annotated
 
@@ -6,7 +6,20 @@ import numpy as np
 import typer
 
 from lewa import learners, schema
-from lewa.cli.options import Floors, Json, Settings, Values, learner_names, parse_settings, whole_number
+from lewa.advice import Advice, Choice, advise
+from lewa.cli.options import (
+    Actions,
+    Assumed,
+    Epsilon,
+    Floors,
+    Json,
+    Settings,
+    Slater,
+    Values,
+    learner_names,
+    parse_settings,
+    whole,
+)
 from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, note, out, print_json
 from lewa.feedback import feedback_kind
@@ -24,21 +37,16 @@ def guarantee(
     learner: Annotated[
         str, typer.Argument(help="A learner's name; `lewa learners` lists them.", autocompletion=learner_names)
     ],
-    actions: Annotated[int, typer.Option(help="The number of actions.", parser=whole_number, metavar="INTEGER")],
-    rounds: Annotated[int, typer.Option(help="The number of rounds.", parser=whole_number, metavar="INTEGER")],
+    actions: Actions,
+    rounds: Annotated[int, whole("The number of rounds.")],
     floor: Floors,
-    epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
-    slater: Annotated[float | None, typer.Option(help="The amount by which some play exceeds every floor.")] = None,
+    epsilon: Epsilon = None,
+    slater: Slater = None,
     variation: Annotated[float | None, typer.Option(help="The variation of the rewards, if it is known.")] = None,
-    constraints: Annotated[
-        str, typer.Option(help="What is assumed about the constraints: iid, constant or arbitrary.")
-    ] = "iid",
+    constraints: Assumed = "iid",
     adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
     corruption: Annotated[float | None, typer.Option(help="The total amount by which constraints are corrupted.")] = None,
-    delay: Annotated[
-        int | None,
-        typer.Option(help="The largest delay of an answer, in decisions.", parser=whole_number, metavar="INTEGER"),
-    ] = None,
+    delay: Annotated[int | None, whole("The largest delay of an answer, in decisions.")] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
@@ -134,3 +142,81 @@ def _few(value: object) -> str:
     """Return a number, or the first few entries of an array, as text."""
     every = np.ravel(value).tolist()  # type: ignore[call-overload]  # numbers, as a learner's parameters are
     return numbers(every[:3]) + (", ..." if len(every) > 3 else "")
+
+
+COLUMNS = ("", "learner", "proved", "regret at most", "violation at most", "positive violation", "larger / T")
+
+
+@app.command(
+    "advise", epilog="Example: lewa advise --feedback bandit --actions 10 --rounds 100000 --floor 0.6 --every-round"
+)
+def advise_learner(
+    feedback: Annotated[str, typer.Option(help="The feedback of the learner: full or bandit.")],
+    actions: Actions,
+    floor: Floors,
+    rounds: Annotated[
+        int | None, whole("The number of rounds; leave it out if it is unknown.", "--rounds", "--horizon")
+    ] = None,
+    constraints: Assumed = "iid",
+    every_round: Annotated[
+        bool, typer.Option("--every-round", help="Bound the shortfall of every round, without offsetting surpluses.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Consider only learners with no violation at all.")] = False,
+    epsilon: Epsilon = None,
+    slater: Slater = None,
+    safe: Annotated[int | None, whole("The index of an action that exceeds every floor by --slater.")] = None,
+    corruption: Annotated[
+        float | None, typer.Option(help="The total amount by which iid constraints are corrupted.")
+    ] = None,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="Rewards may react to the learner.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Recommend the learner with the smallest proved bound for your numbers, and say why."""
+    adversary = "adaptive" if adaptive else "oblivious"
+    advice = advise(
+        feedback, actions, rounds, floor, constraints, every_round, strict, epsilon, slater, safe, corruption, adversary
+    )
+    if as_json:
+        print_json(_plain(advice, rounds))
+        return
+    proved = bool(advice.ranked)
+    choices = (("take", advice.learner), ("runner-up", advice.runner_up), ("in practice", advice.practice))
+    rows = [
+        (title, choice.called, choice.guarantee.kind or "nothing", *_bounds(choice))
+        for title, choice in choices
+        if choice is not None and (proved or title == "take")
+    ]
+    out.print(table(f"{actions} actions, floor {numbers(floor)}", *COLUMNS, rows=rows))
+    out.print(advice.reason, highlight=False, markup=False)
+    if proved:
+        guarantee = advice.learner.guarantee
+        out.print(advice.in_practice, highlight=False, markup=False)
+        note(f"{guarantee.source} (docs/guarantees.md) assumes: {'; '.join(guarantee.assumptions)}.")
+
+
+def _plain(advice: Advice, rounds: int | None) -> schema.Advice:
+    return {
+        "learner": _choice(advice.learner),
+        "runner_up": _choice(advice.runner_up),
+        "practice": _choice(advice.practice),
+        "reason": advice.reason,
+        "in_practice": advice.in_practice,
+        "rounds": rounds,
+    }
+
+
+def _choice(choice: Choice | None) -> schema.Choice | None:
+    if choice is None:
+        return None
+    return {
+        "name": choice.name,
+        "settings": choice.settings,
+        "share": choice.share,
+        **guarantee_of(choice.guarantee),
+    }
+
+
+def _bounds(choice: Choice) -> tuple[str, ...]:
+    guarantee, share = choice.guarantee, choice.share
+    percent = "-" if share is None else f"{100 * share:.3g} %"
+    return number(guarantee.regret), numbers(guarantee.violation), numbers(guarantee.positive_violation), percent

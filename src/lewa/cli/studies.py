@@ -1,4 +1,4 @@
-"""The command `lewa reproduce`: measure every claim of the paper against its bound."""
+"""The commands about studies: `lewa run`, `lewa reproduce`, and `lewa report`, which writes their pages."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,27 @@ from typing import Annotated
 import typer
 
 from lewa.cli.options import Cluster, Json, Workers
-from lewa.cli.progress import study_bar
-from lewa.cli.shared import app, out, print_json, print_path
-from lewa.version import install
+from lewa.cli.shared import app, out, print_json, print_path, study_bar
+from lewa.version import importing
+
+
+@app.command("run", epilog="Example: lewa run study.toml --out results/mine --workers 2")
+def run_a_study(
+    study: Annotated[Path, typer.Argument(help="The TOML file of a study; see docs/studies.md.")],
+    folder: Annotated[Path | None, typer.Option("--out", help="The folder for results. (default: results/NAME)")] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
+) -> None:
+    """Run a study, or resume one that was stopped."""
+    with importing("a study", "lab"):
+        from lewa.lab.run import run_study
+        from lewa.lab.study import read as read_study
+    content = read_study(study)
+    with study_bar(content.name) as (_, progress):
+        measures = run_study(
+            content, folder or Path("results") / content.name, workers=workers, cluster=cluster, progress=progress
+        )
+    print_path(measures)
 
 
 @app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
@@ -23,15 +41,13 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Measure every claim of the paper; this takes about ten minutes."""
-    try:
+    with importing("the reproduction", "lab"):
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
         from lewa.paper import reproduce as paper
         from lewa.report.paper_tables import league_table, verdict_table
         from lewa.report.results import read_league
         from lewa.report.study_report import write_report
-    except ModuleNotFoundError as error:
-        raise ValueError(f"reproduce needs {error.name}: {install('lab')}") from None
     results = folder or paper.folder(full)
     with study_bar("reproduce") as (bar, progress):
         lines = paper.reproduce(results, workers=workers, cluster=cluster, full=full, progress=progress)
@@ -44,3 +60,13 @@ def reproduce(
     out.print(verdict_table(lines))
     out.print(league_table(read_league(results / "league.json")))
     print_path(page)
+
+
+@app.command(epilog="Example: lewa report results/mine")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished study, or of `lewa reproduce`.")],
+) -> None:
+    """Write the page of a study, with its tables and figures."""
+    with importing("a report", "lab"):
+        from lewa.report.study_report import write_report
+    print_path(write_report(folder))
