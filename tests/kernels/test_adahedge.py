@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.theorems.instances import HUNT
 
-from lewa.kernels import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge, program
+from lewa.kernels import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize, program
 from lewa.types import Matrix, Vector
 
 pytestmark = [pytest.mark.compiled, pytest.mark.falsify]
@@ -19,7 +19,7 @@ NOTHING = np.zeros(0), np.zeros((0, 5))
 
 def _grow_all(w: AdaHedgeWeights, gains: Matrix, plays: Matrix, none: Vector, nothing: Matrix) -> None:
     for t in range(gains.shape[0]):
-        normalize_adahedge(w, plays[t])
+        normalize(w, plays[t])
         grow_adahedge(w, gains[t], none, nothing)
 
 
@@ -78,7 +78,7 @@ def test_prices_are_added_to_the_rewards() -> None:
     w, p = adahedge_weights(5), np.empty(5)
     for t in range(50):
         grow_adahedge(w, r[t], lam[t], c[t])
-    normalize_adahedge(w, p)
+    normalize(w, p)
     plain = run(r + np.einsum("tm,tmi->ti", lam, c))[0]
     np.testing.assert_allclose(w.behind, plain.behind, atol=1e-12)
     assert w.head[1] == pytest.approx(plain.head[1])
@@ -89,7 +89,7 @@ def lead(gains: Matrix) -> tuple[AdaHedgeWeights, Matrix]:
     """What `run` returns, where what is played least gains, which is written to the gains."""
     w, plays, K = adahedge_weights(gains.shape[1]), np.empty(gains.shape), gains.shape[1]
     for t in range(len(gains)):
-        normalize_adahedge(w, plays[t])
+        normalize(w, plays[t])
         gains[t] = np.eye(K)[plays[t].argmin()]
         grow_adahedge(w, gains[t], *NOTHING)
     return w, plays
@@ -119,7 +119,7 @@ def test_millions_of_rounds_lose_no_digits_where_they_matter() -> None:
     plays, p = np.empty((len(gains), 3)), np.empty(3)
     for _ in range(T // len(gains)):
         grow_all(w, gains, plays, *NOTHING)
-    normalize_adahedge(w, p)
+    normalize(w, p)
     assert w.behind.tolist() == pytest.approx([0, 0, 0.3 * T], rel=1e-9)
     assert w.head[1] <= 0.5 + sqrt(0.25 + log(3) * T / 4)
     assert p == pytest.approx([0.5, 0.5, 0], abs=1e-3)

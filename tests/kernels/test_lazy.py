@@ -8,7 +8,7 @@ from lewa.kernels import lazy_weights
 from lewa.kernels.jit import program
 
 pytestmark = pytest.mark.compiled
-grow_lazy, normalize_lazy = (program(step, keep=False) for step in (kernels.grow_lazy, kernels.normalize_lazy))
+grow_lazy, normalize = (program(step, keep=False) for step in (kernels.grow_lazy, kernels.normalize))
 
 
 @pytest.mark.parametrize("m", [1, 3])
@@ -19,7 +19,7 @@ def test_weights_are_the_exponentials_of_all_gains_at_the_step_of_today(m: int) 
         r, lam, c, eta = rng.random(4), rng.random(m), rng.random((m, 4)), 3 / math.sqrt(t)
         grow_lazy(w, eta, r, lam, c)
         G += r + lam @ c
-        normalize_lazy(w, p)
+        normalize(w, p)
         exact = np.exp(eta * (G - G.max()))
         np.testing.assert_allclose(p, exact / exact.sum(), rtol=1e-11)
 
@@ -30,7 +30,7 @@ def test_no_step_and_no_gain_overflows(eta: float) -> None:
     lam, c = np.array([1e6]), np.array([[1.0, 0.5, 0.0]])
     for _ in range(1000):
         grow_lazy(w, eta, np.array([0.0, 1.0, 0.5]), lam, c)
-        normalize_lazy(w, p)
+        normalize(w, p)
         assert np.isfinite(p).all()
         assert p.sum() == pytest.approx(1)
     assert p[0] == pytest.approx(1)
@@ -46,5 +46,5 @@ def test_a_hundred_million_rounds_would_lose_no_digit_that_counts() -> None:
         r = np.array([0.3, 0.1]) if t % 3 == 0 else np.array([0.0, 0.1])
         grow_lazy(w, eta, r, lam, c)
         difference += r[0] - r[1]
-    normalize_lazy(w, p)
+    normalize(w, p)
     assert p[0] / p[1] == pytest.approx(math.exp(eta * difference), rel=1e-9)

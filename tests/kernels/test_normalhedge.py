@@ -5,7 +5,7 @@ from math import e
 import numpy as np
 import pytest
 
-from lewa.kernels import grow_normalhedge, normalhedge_weights, normalize_normalhedge, play_largest
+from lewa.kernels import grow_normalhedge, normalhedge_weights, normalize, play_largest
 from lewa.kernels.weights.normalhedge import scale
 
 pytestmark = pytest.mark.compiled
@@ -26,7 +26,7 @@ def test_regrets_of_any_size_make_a_play() -> None:
     for size in (1e-300, 1e-160, 1.0, 1e160):
         w, p = normalhedge_weights(3), np.empty(3)
         grow_normalhedge(w, size * np.array([1.0, 0.5, 0.0]), 0.25 * size)
-        normalize_normalhedge(w, p)
+        normalize(w, p)
         assert p.sum() == pytest.approx(1)
         assert p[0] > p[1] > p[2] == 0
 

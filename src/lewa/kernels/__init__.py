@@ -64,7 +64,7 @@ from lewa.kernels.ridge import Ridge, add_features, add_target, fade, move_targe
 from lewa.kernels.row_sums import sum_rows
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.tilting import Tilt, no_tilt, rest
-from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge
+from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge
 from lewa.kernels.weights.fixed_share import (
     FixedShareWeights,
     fixed_share_weights,
@@ -90,10 +90,11 @@ from lewa.kernels.weights.hedge import (
     set_weights,
     shrink_one,
 )
-from lewa.kernels.weights.lazy import LazyWeights, grow_lazy, lazy_weights, normalize_lazy
+from lewa.kernels.weights.lazy import LazyWeights, grow_lazy, lazy_weights
 from lewa.kernels.weights.normalhedge import (
     NormalHedgeWeights,
     grow_normalhedge,
     normalhedge_weights,
-    normalize_normalhedge,
 )
+
+normalize_lazy = normalize  # its name until version 0.4

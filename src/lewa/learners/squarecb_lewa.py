@@ -2,34 +2,15 @@
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import (
-    Forecasts,
-    Ridge,
-    add_features,
-    add_target,
-    comparable,
-    count_answer,
-    fade,
-    forecast,
-    hold_share,
-    keep_shares,
-    measure_unit,
-    no_forecasts,
-    no_ridge,
-    pace,
-    remember,
-    ridge_mean,
-    rule,
-    stand_beside,
-    weigh_gaps,
-    weigh_memories,
-    whiten,
-)
+from lewa.kernels import Forecasts, comparable, forecast, keep_shares, measure_unit, no_forecasts, pace, rule, weigh_gaps
+from lewa.kernels.first_state import first_state
+from lewa.kernels.forecasts import count_answer, hold_share, remember, stand_beside, weigh_memories
+from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
 from lewa.kernels.roles import (
     Available,
     Charged,
@@ -43,15 +24,14 @@ from lewa.kernels.roles import (
     SquaredErrors,
     Totals,
 )
-from lewa.learners.base import Learner, sizes_of
+from lewa.learners.base import USUAL, Learner, sizes_of, trial
 from lewa.learners.expectations import check_known, check_memories, expected_values
-from lewa.learners.parameter_checks import check_positive, check_problem, require
-from lewa.learners.parameters import Expected
+from lewa.learners.parameter_checks import require
+from lewa.learners.parameters import Expected, Step
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import practical
-from lewa.theory.guarantees import Guarantee
-from lewa.theory.setting import Setting
+from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
-from lewa.validation import as_count
 
 ALL_ANSWERS = 1e18  # a memory that forgets nothing
 MEMORIES = (50.0, 500.0, 5000.0, ALL_ANSWERS)
@@ -77,6 +57,14 @@ class SquareCbLewaState(NamedTuple):
     features: Features  # (d,)    x, of the round at hand: of the draw, then of the answer
     ridge: CostDifferences[Ridge]  # of the features
     spread: Scores[Vector]  # (K,)    sqrt(w_k): of the forecast of each action, in errors
+
+
+def measured(q: Problem, means: object = None, rewards: object = None, features: int = 0, ridge: float = 1.0) -> Parameters:
+    """step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = ridge, 1/10 for the constant."""
+    rho = np.full(int(features), float(ridge))
+    rho[:1] = PRIOR_ANSWERS
+    constants = {"step": 0.005, "repay": 1000.0, "kappa": 4.0, "beta": 2.0, "memories": MEMORIES, "ridge": rho}
+    return {**constants, "prior": expected_values(q.floor, q.K, means, rewards)}
 
 
 @dataclass(frozen=True)
@@ -131,10 +119,10 @@ class SquareCbLewa(Learner):
     Reference: docs/theory_practical.md; inverse gap weighting is D. J. Foster, A. Rakhlin, Beyond UCB, ICML 2020.
     """
 
-    step: float
-    repay: float
-    kappa: float
-    beta: float
+    step: Step
+    repay: Step
+    kappa: Step
+    beta: Step
     memories: Vector
     prior: Expected
     ridge: Vector
@@ -145,45 +133,11 @@ class SquareCbLewa(Learner):
     weighs_propensities = False
     reads_play = False
     keeps_shares = False
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        means: object = None,
-        rewards: object = None,
-        features: int = 0,
-        ridge: float = 1.0,
-    ) -> Self:
-        """Return the learner with step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = ridge, 1/10 for the constant.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        means
-            (m, K) The expected constraints, as a prior; a floor that they cannot meet raises ValueError.
-        rewards
-            (K,) The expected rewards, as a prior.
-        features
-            d, the number of features of a context; 0 without a context.
-        ridge
-            The penalty of each feature but the constant; smaller if many features together explain the rewards.
-        """
-        K, _, c0 = check_problem(actions, horizon, floor, means)
-        check_positive(ridge=ridge)
-        prior, rho = expected_values(c0, K, means, rewards), np.full(as_count("features", features, least=0), float(ridge))
-        rho[:1] = PRIOR_ANSWERS
-        return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, rho, c0)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), features=4), 3)]
+    tunings = {"recommended": measured}
+    trials = (*USUAL, trial(3, 200, (0.5, 0.4), features=4))
+    theorems = nothing_proved("SquareCB-LEWA", practical.CERTIFICATE)
 
     def check(self) -> None:
-        check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
         check_memories(self.memories)
         check_known(self.prior, self.floor)
         penalised = self.ridge.ndim == 1 and np.isfinite(self.ridge).all() and (self.ridge > 0).all()
@@ -193,15 +147,14 @@ class SquareCbLewa(Learner):
         K, m = sizes_of(self, actions)
         require(self.prior.shape[1] == K, "the prior must have one column per action", actions=K, prior=self.prior.shape)
         b = 1 - self.floor
-        return SquareCbLewaState(
-            tried=np.zeros(K),
-            multiplier=np.zeros(m),
+        return first_state(
+            SquareCbLewaState,
+            K,
+            m,
             deviations=np.zeros((2, m)),
-            debt=np.zeros(m),
             forecasts=no_forecasts(self.memories.size, 1 + m, K, further=min(self.ridge.size, 1)),
             squares=2 * np.concatenate([[0.09], b * (1 - b)]),  # of two answers, as if: sd 0.3, and that of a coin
             totals=np.array([0.0, 2.0, 0.0]),
-            available=np.ones(K),
             charged=np.zeros(m),
             features=np.eye(1, self.ridge.size)[0],  # nothing but the constant
             ridge=no_ridge(self.ridge, 1 + m, K),
@@ -268,9 +221,6 @@ class SquareCbLewa(Learner):
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
         s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + added
         try_action(s, i)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return practical.paced("SquareCB-LEWA")
 
 
 @dataclass(frozen=True)

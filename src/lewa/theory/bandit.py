@@ -26,6 +26,7 @@ from lewa.theory.guarantees import (
     Bound,
     Statements,
     conclude,
+    failed,
     none,
     steady,
     width,
@@ -63,7 +64,7 @@ def loss_lewa(
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     K, T, m = actions, rounds, floor.size
-    lacks = _lacks({"delta >= 2*m*eta*K": _least(delta, 2 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
+    lacks = failed({"delta >= 2*m*eta*K": _least(delta, 2 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
         return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
     cost, price = _dual_steps(learner, T, dual)
@@ -151,7 +152,7 @@ def lewa_ix(
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     K, T, m = actions, rounds, floor.size
-    lacks = _lacks({"delta >= 4*m*eta*K": _least(delta, 4 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
+    lacks = failed({"delta >= 4*m*eta*K": _least(delta, 4 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
         return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
     A, (cost, price) = width(delta, mu, T), _dual_steps(learner, T, dual)
@@ -194,7 +195,7 @@ def lewa_ucb(learner: AnyLearner, actions: int, rounds: int, setting: Setting) -
         return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
     covered = 8 * K * m * T * exp(-level)
     epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
-    lacks = _lacks(
+    lacks = failed(
         {
             "delta >= 2*m*eta": _least(delta, 2 * m * eta),
             "delta*mu <= 1": delta * mu <= 1,
@@ -226,11 +227,6 @@ def _cap(floor: Vector, delta: float, mu: float, rounds: int) -> float:
 def _least(x: float, bound: float) -> bool:
     """Return whether x >= bound, up to rounding."""
     return x >= bound * (1 - 1e-12)
-
-
-def _lacks(conditions: dict[str, bool]) -> str:
-    """Return the conditions that do not hold."""
-    return " and ".join(formula for formula, holds in conditions.items() if not holds)
 
 
 def _no_mean(B: float, rounds: int) -> str:

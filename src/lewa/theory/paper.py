@@ -68,7 +68,7 @@ def lewa(
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if delta * mu > 1:
-        return (none(name, f"needs {failed(dual=False)}, got {delta=}, {mu=}"),)
+        return (none(name, f"needs delta*mu <= 1, got {delta=}, {mu=}"),)
     T, m = rounds, floor.size
     B, with_f = budget(actions, T, floor, eta, delta, mu, moving)
     A = width(delta, mu, T)
@@ -196,15 +196,15 @@ def hp_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting) ->
     covered = 2 * actions * m * T * exp(-2 * radius * radius)  # the epsilon that this radius stands for
     epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     holds = {
-        "drift": delta >= m * eta / 2 * (1 - 1e-12),
-        "dual": delta * mu <= 1,
-        "radius": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
+        "delta >= m*eta/2": delta >= m * eta / 2 * (1 - 1e-12),
+        "delta*mu <= 1": delta * mu <= 1,
+        "radius >= sqrt(ln(2*K*m*T/epsilon)/2)": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
     }
     if not all(holds.values()):
         return (
             none(
                 source,
-                f"needs {failed(**holds)}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}, {radius=:.6g}, {epsilon=:.4g}",
+                f"needs {failed(holds)}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}, {radius=:.6g}, {epsilon=:.4g}",
             ),
         )
     B = log(actions) / eta + eta * T / 4 + m * mu / 2 * (T + 4 * radius * sqrt(T) + radius**2 * (1 + log(T)))
@@ -228,12 +228,12 @@ def bandit_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Setting
     if setting.adversary != "oblivious":
         return (none(source, "the theorem assumes rewards that do not react to the learner, or one fixed comparator"),)
     holds = {
-        "steep": eta * K * (1 + float(floor.sum()) / delta) / gamma <= 1 + 1e-12,
-        "damped": 4 * (e - 2) * m * eta * K <= (1 - gamma) * delta * (1 + 1e-12),
-        "dual": delta * mu <= 1,
+        "eta*K*(1 + sum(floor)/delta)/gamma <= 1": eta * K * (1 + float(floor.sum()) / delta) / gamma <= 1 + 1e-12,
+        "4*(e - 2)*m*eta*K <= (1 - gamma)*delta": 4 * (e - 2) * m * eta * K <= (1 - gamma) * delta * (1 + 1e-12),
+        "delta*mu <= 1": delta * mu <= 1,
     }
     if not all(holds.values()):
-        return (none(source, f"needs {failed(**holds)}; got {eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
+        return (none(source, f"needs {failed(holds)}; got {eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
     B = log(K) / eta + 2 * (e - 2) * eta * K * T / (1 - gamma) + m * mu * T / (2 * (1 - gamma) ** 2)
     root = sqrt(width(delta, mu, T) * (T + B))
     regret = (1 - gamma) * B + gamma * T * (1 - 1 / K)
@@ -272,15 +272,16 @@ def hp_bandit_lewa(learner: AnyLearner, actions: int, rounds: int, setting: Sett
     covered = 6 * K * m * T * exp(-level)
     epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     holds = {
-        "small_bonus": 0 < bonus <= 1,
-        "gentle": eta * ((1 + bonus) * K / gamma + float(floor.sum()) / delta) <= 1 + 1e-12,
-        "absorbed": delta >= 4 * (e - 2) * m * eta * (1 - 1e-12),
-        "dual": delta * mu <= 1,
-        "level": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
+        "bonus <= 1": 0 < bonus <= 1,
+        "eta*((1 + bonus)*K/gamma + sum(floor)/delta) <= 1": eta * ((1 + bonus) * K / gamma + float(floor.sum()) / delta)
+        <= 1 + 1e-12,
+        "delta >= 4*(e - 2)*m*eta": delta >= 4 * (e - 2) * m * eta * (1 - 1e-12),
+        "delta*mu <= 1": delta * mu <= 1,
+        "level >= ln(6*K*m*T/epsilon)": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
     }
     if not all(holds.values()):
         got = f"{eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}, {bonus=:.6g}, {level=:.6g}, {epsilon=:.4g}"
-        return (none(source, f"needs {failed(**holds)}; got {got}"),)
+        return (none(source, f"needs {failed(holds)}; got {got}"),)
     third = epsilon / 3
     gains = (e - 1 + bonus * K / gamma) * K * T + K / gamma * log(1 / third)
     radii = sum_of_radii(K, gamma, level, T)

@@ -5,14 +5,7 @@ violation, k_t the part of the debt that a round was to pay back, and E the sum 
 is as hard as computing V, so a run reports its debt, which is V, and not the certificate.
 """
 
-from lewa.theory.guarantees import Guarantee, none
-
 CERTIFICATE = (
     "its constants were chosen by measurements, and no bound on regret or violation is proved; its debt is measured "
     "during a run (docs/theory_practical.md)"
 )
-
-
-def paced(source: str) -> tuple[Guarantee, ...]:
-    """Return a guarantee without bounds, for a learner with a paced price."""
-    return (none(source, CERTIFICATE),)

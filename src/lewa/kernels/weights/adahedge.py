@@ -72,11 +72,3 @@ def grow_adahedge(w: AdaHedgeWeights, r: Vector, lam: Vector, c: Matrix) -> None
         mixed += log(_weigh(w.behind, w.value, gap) / before) * gap / log(w.gain.size)
     w.head[GAP] = gap + positive(mixed - earned / before)
     w.head[SUM] = _weigh(w.behind, w.value, w.head[GAP])
-
-
-@rule
-def normalize_adahedge(w: AdaHedgeWeights, p: Vector) -> None:
-    """p <- value / sum of value"""
-    z = 1 / w.head[SUM]
-    for i in range(p.size):
-        p[i] = w.value[i] * z

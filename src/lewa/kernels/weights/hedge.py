@@ -5,7 +5,7 @@ a tree, FAN children to a node, so that a draw and a change look at O(log K) of 
 """
 
 from math import log
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,18 @@ class Weights(NamedTuple):
     head: Vector  # (3,)  sum of value, anchor, and the sum when it was last added up anew
     tree: Vector  # sums of FAN values, above them sums of FAN sums, and so on; the uppermost level first, or nothing
     level: Vector  # where each level starts in tree, the uppermost first, and at last where the tree ends
+
+
+class HasSum(Protocol):
+    """Weights of any family: their values, and the sum of these first in `head`."""
+
+    @property
+    def value(self) -> Vector:
+        """(K,)"""
+
+    @property
+    def head(self) -> Vector:
+        """(n,)"""
 
 
 def ones(actions: int, drawn: bool = False) -> Weights:
@@ -255,8 +267,8 @@ def log_sum(w: Weights) -> float:
 
 
 @rule
-def normalize(w: Weights, p: Vector) -> None:
-    """p <- w / sum w"""
+def normalize(w: HasSum, p: Vector) -> None:
+    """p <- w / sum w, of weights of any family"""
     z = 1 / w.head[SUM]
     for i in range(p.size):
         p[i] = w.value[i] * z

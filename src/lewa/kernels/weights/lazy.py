@@ -64,11 +64,3 @@ def grow_lazy(w: LazyWeights, eta: float, r: Vector, lam: Vector, c: Matrix) -> 
         for i in range(w.total.size):
             w.total[i] -= largest
         w.head[0] = _weigh(w.total, w.value, eta)
-
-
-@rule
-def normalize_lazy(w: LazyWeights, p: Vector) -> None:
-    """p <- w / sum w"""
-    z = 1 / w.head[0]
-    for i in range(p.size):
-        p[i] = w.value[i] * z

@@ -69,11 +69,3 @@ def grow_normalhedge(w: NormalHedgeWeights, r: Vector, earned: float) -> None:
         x = max(w.total[i] / top, 0.0) if top > 0 else 1.0
         w.value[i] = x * exp(z * (x * x - 1))
         w.head[0] += w.value[i]
-
-
-@rule
-def normalize_normalhedge(w: NormalHedgeWeights, p: Vector) -> None:
-    """p <- w / sum w"""
-    z = 1 / w.head[0]
-    for i in range(p.size):
-        p[i] = w.value[i] * z

@@ -6,21 +6,11 @@ from typing import NamedTuple
 
 from lewa.kernels import Weights, dual_step_one, estimate_gains, grow_priced, mix, refresh, set_one, update_clipped_mean
 from lewa.kernels.roles import Clock, Estimates, Multiplier, OfActions, OfConstraints, Scratch, Table
-from lewa.learners.base import (
-    USUAL,
-    Bandit,
-    Learner,
-    Parameters,
-    PrimalDual,
-    Problem,
-    Share,
-    Step,
-    Theorems,
-    nothing_proved,
-    require,
-    trial,
-)
+from lewa.learners.base import USUAL, Bandit, Learner, PrimalDual, Share, Step, Theorems, trial
+from lewa.learners.parameter_checks import require
+from lewa.learners.problem import Parameters, Problem
 from lewa.theory import paper
+from lewa.theory.theorems import nothing_proved
 from lewa.types import Matrix, Vector
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, positive, rule
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import CostMeans, Debt, Deviations, Multiplier, PerAction, Play, SquaredErrors, Totals
-from lewa.learners.base import Learner, sizes_of
+from lewa.learners.base import USUAL, Learner, sizes_of, trial
 from lewa.learners.expectations import (
     check_known,
     check_memories,
@@ -100,11 +100,8 @@ class PacedHedge(Learner):
     keeps_shares = False
     purpose = "practice"
     tunings = {"recommended": measured}
+    trials = (*USUAL, trial(3, 200, 0.5, means=[[0.2, 0.5, 0.8]], rewards=[0.9, 0.5, 0.5]))
     theorems = nothing_proved("Paced hedge", practical.CERTIFICATE)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, 0.5, means=[[0.2, 0.5, 0.8]], rewards=[0.9, 0.5, 0.5]), 3)]
 
     def check(self) -> None:
         check_memories(self.memories)

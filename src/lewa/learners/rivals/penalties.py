@@ -8,21 +8,12 @@ import numpy as np
 
 from lewa.kernels import Weights, grow_priced, normalize, update_mean
 from lewa.kernels.roles import Clock, ConstraintMeans, OfConstraints, Scratch
-from lewa.learners.base import (
-    USUAL,
-    Full,
-    Learner,
-    Matrix,
-    Parameters,
-    Problem,
-    Step,
-    Vector,
-    nothing_proved,
-    require,
-    trial,
-)
+from lewa.learners.base import USUAL, Full, Learner, Step, trial
 from lewa.learners.paper.ewa import EwaState
-from lewa.learners.parameter_checks import LARGEST, per_constraint
+from lewa.learners.parameter_checks import LARGEST, per_constraint, require
+from lewa.learners.problem import Parameters, Problem
+from lewa.theory.theorems import nothing_proved
+from lewa.types import Matrix, Vector
 
 FIXED_FAILS = (
     "a fixed penalty fails for every coefficient: with K = 2, constraints (0, 1) and floor 1/2, rewards (1, 0) or (1/2, 0) "

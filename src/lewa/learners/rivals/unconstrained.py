@@ -10,9 +10,9 @@ import numpy as np
 from lewa.kernels.algebra import dot, play_largest, total
 from lewa.kernels.estimates import estimate_gains
 from lewa.kernels.roles import Axes, Counts, MeanRewards, OfActions, Scratch
-from lewa.kernels.weights.adahedge import AdaHedgeWeights, grow_adahedge, normalize_adahedge
-from lewa.kernels.weights.hedge import Weights, draw, grow, grow_one, mix
-from lewa.kernels.weights.normalhedge import NormalHedgeWeights, grow_normalhedge, normalize_normalhedge
+from lewa.kernels.weights.adahedge import AdaHedgeWeights, grow_adahedge
+from lewa.kernels.weights.hedge import Weights, draw, grow, grow_one, mix, normalize
+from lewa.kernels.weights.normalhedge import NormalHedgeWeights, grow_normalhedge
 from lewa.learners.base import ENTRY, Bandit, Full, Learner, Parameters, Positive, Problem, Share, ShareOrAll, Step, Theorems
 from lewa.learners.paper.ewa import EwaState
 from lewa.theory import rivals
@@ -97,7 +97,7 @@ class AdaHedge(Learner):
     theorems = Theorems(rivals.adahedge)
 
     def play(self, s: AdaHedgeState, p: Vector) -> None:
-        normalize_adahedge(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
+        normalize(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
 
     def learn(self, s: AdaHedgeState, seen: Full) -> None:
         grow_adahedge(s.weights, seen.rewards, s.price, seen.constraints)  # G <- G + r, and Delta with it
@@ -143,7 +143,7 @@ class NormalHedge(Learner):
     theorems = Theorems(rivals.normalhedge)
 
     def play(self, s: NormalHedgeState, p: Vector) -> None:
-        normalize_normalhedge(s.weights, p)  # p = w / sum w
+        normalize(s.weights, p)  # p = w / sum w
 
     def learn(self, s: NormalHedgeState, seen: Full) -> None:
         grow_normalhedge(s.weights, seen.rewards, dot(seen.play, seen.rewards))  # R <- R + r - p.r, and w with it

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple
 
-from lewa.kernels import LazyWeights, anytime_dual_step, grow_lazy, normalize_lazy
+from lewa.kernels import LazyWeights, anytime_dual_step, grow_lazy, normalize
 from lewa.kernels.roles import Clock, Multiplier
 from lewa.learners.base import USUAL, Full, Learner, Parameters, Problem, Step, Theorems, Vector, trial
 from lewa.theory import anytime
@@ -75,7 +75,7 @@ class AnytimeLewa(Learner):
     theorems = Theorems(anytime.anytime_lewa)
 
     def play(self, s: AnytimeLewaState, p: Vector) -> None:
-        normalize_lazy(s.gains, p)  # p = w / sum w
+        normalize(s.gains, p)  # p = w / sum w
 
     def learn(self, s: AnytimeLewaState, seen: Full) -> None:
         s.clock[0] += 1

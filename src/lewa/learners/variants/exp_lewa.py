@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import expm1, log1p, sqrt
 from typing import NamedTuple
 
-from lewa.kernels import AdaHedgeWeights, Weights, draw, exp, grow_adahedge, normalize, normalize_adahedge, rule, set_weights
+from lewa.kernels import AdaHedgeWeights, Weights, draw, exp, grow_adahedge, normalize, rule, set_weights
 from lewa.kernels.roles import Losses, Number, OfConstraints, Scratch, Totals
 from lewa.learners.base import USUAL, Bandit, Full, Learner, Parameters, Problem, Step, Theorems, Vector, trial
 from lewa.theory import adversarial
@@ -83,7 +83,7 @@ class ExpLewa(Learner):
     theorems = Theorems(adversarial.exp_lewa)
 
     def play(self, s: ExpLewaState, p: Vector) -> None:
-        normalize_adahedge(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
+        normalize(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
 
     def learn(self, s: ExpLewaState, seen: Full) -> None:
         worst, short = 0, 0.0
