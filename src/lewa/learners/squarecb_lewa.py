@@ -111,9 +111,8 @@ class SquareCbLewa(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.SquareCbLewa.tuned(actions=2, horizon=100_000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
-    >>> f"regret at most {lewa.regret(trace).max():.0f}, violation at most {lewa.violation(trace).max():.0f}"
+    >>> trace = lewa.play("squarecb-lewa", game, rounds=100_000, seeds=4, floor=0.5)
+    >>> f"regret at most {trace.regret.max():.0f}, violation at most {trace.violation.max():.0f}"
     'regret at most -56, violation at most 62'
 
     Reference: docs/theory_practical.md; inverse gap weighting is D. J. Foster, A. Rakhlin, Beyond UCB, ICML 2020.

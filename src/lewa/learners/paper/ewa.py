@@ -38,9 +38,8 @@ class Ewa(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.Ewa.tuned(actions=2, horizon=1000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
-    >>> bool(lewa.regret(trace)[0] <= (1000 * 0.6931471805599453 / 2) ** 0.5)
+    >>> trace = lewa.play("ewa", game, rounds=1000, seeds=1, floor=0.5)
+    >>> bool(trace.regret[0] <= (1000 * 0.6931471805599453 / 2) ** 0.5)
     True
     >>> round(float(lewa.violation(trace)[0, 0]))  # it pays no heed to the floor
     287

@@ -148,9 +148,8 @@ class PrintedHpBanditLewa(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])
-    >>> learner = lewa.learners.PrintedHpBanditLewa.tuned(actions=2, horizon=10_000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
-    >>> f"regret per round {lewa.regret(trace).mean() / 10_000:.2f}"
+    >>> trace = lewa.play("hp-bandit-lewa@printed", game, rounds=10_000, seeds=4, floor=0.5)
+    >>> f"regret per round {trace.regret.mean() / 10_000:.2f}"
     'regret per round 0.50'
 
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 5.

@@ -93,10 +93,8 @@ class Lewa(PrimalDual):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=10_000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
-    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f}, without learning 3000)"
+    >>> trace = lewa.play("lewa", game, rounds=10_000, seeds=1, floor=0.5)
+    >>> f"violation {trace.violation[0, 0]:.0f} (bound {trace.guarantee.violation[0]:.0f}, without learning 3000)"
     'violation 137 (bound 1927, without learning 3000)'
 
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.

@@ -82,9 +82,8 @@ class PacedHedge(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.PacedHedge.tuned(actions=2, horizon=100_000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
-    >>> f"regret at most {lewa.regret(trace).max():.0f}, violation at most {lewa.violation(trace).max():.0f}"
+    >>> trace = lewa.play("paced-hedge", game, rounds=100_000, seeds=4, floor=0.5)
+    >>> f"regret at most {trace.regret.max():.0f}, violation at most {trace.violation.max():.0f}"
     'regret at most 50, violation at most 72'
 
     Reference: docs/theory_practical.md; AdaHedge is S. de Rooij, T. van Erven, P. Grünwald, W. Koolen, JMLR 15, 2014.

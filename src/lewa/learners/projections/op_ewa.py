@@ -172,12 +172,10 @@ class AnytimeOpEwa(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.AnytimeOpEwa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
-    >>> f"regret {lewa.regret(trace)[0]:.0f} (bound {bound.regret:.0f})"
+    >>> trace = lewa.play("anytime-op-ewa", game, rounds=10_000, seeds=1, floor=0.5)
+    >>> f"regret {trace.regret[0]:.0f} (bound {trace.guarantee.regret:.0f})"
     'regret -390 (bound 83)'
-    >>> f"shortfalls {lewa.positive_violation(trace)[0, 0]:.0f} (bound {bound.positive_violation[0]:.0f})"
+    >>> f"shortfalls {trace.positive_violation[0, 0]:.0f} (bound {trace.guarantee.positive_violation[0]:.0f})"
     'shortfalls 607 (bound 1012)'
 
     Reference: docs/theory_anytime.md; flattening the weights is the dual stabilisation of H. Fang, N. Harvey, V.

@@ -88,9 +88,8 @@ class Kube(Budgeted):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.Kube.tuned(actions=2, horizon=10_000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
-    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"  # 2.5 per cost, against 1.1
+    >>> trace = lewa.play("kube", game, rounds=10_000, seeds=4, floor=0.5)
+    >>> f"regret {trace.regret.mean():.0f}, violation {trace.violation.mean():.0f}"  # 2.5 per cost, against 1.1
     'regret 1998, violation 0'
 
     Reference: L. Tran-Thanh, A. Chapman, A. Rogers, N. Jennings, Knapsack based optimal policies for budget-limited
@@ -158,9 +157,8 @@ class EpsilonFirst(Budgeted):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.EpsilonFirst.tuned(actions=2, horizon=10_000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
-    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    >>> trace = lewa.play("epsilon-first", game, rounds=10_000, seeds=4, floor=0.5)
+    >>> f"regret {trace.regret.mean():.0f}, violation {trace.violation.mean():.0f}"
     'regret 1917, violation 0'
 
     Reference: L. Tran-Thanh, A. Chapman, E. Munoz de Cote, A. Rogers, N. Jennings, Epsilon-first policies for

@@ -126,9 +126,8 @@ class UcbLp(PacedProgram):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.UcbLp.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
-    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    >>> trace = lewa.play("ucb-lp", game, rounds=10_000, seeds=4, floor=0.5)
+    >>> f"regret {trace.regret.mean():.0f}, violation {trace.violation.mean():.0f}"
     'regret -68, violation 115'
 
     Reference: S. Agrawal, N. Devanur, Bandits with concave rewards and convex knapsacks, EC 2014.
@@ -204,9 +203,8 @@ class ThompsonLp(PacedProgram):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.ThompsonLp.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
-    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    >>> trace = lewa.play("thompson-lp", game, rounds=10_000, seeds=4, floor=0.5)
+    >>> f"regret {trace.regret.mean():.0f}, violation {trace.violation.mean():.0f}"
     'regret -36, violation 86'
 
     Reference: W. R. Thompson, Biometrika 25, 1933; with a linear program: K. Ferreira, D. Simchi-Levi, H. Wang, Online

@@ -80,10 +80,8 @@ class AdaHedge(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.AdaHedge.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
-    >>> f"regret {lewa.regret(trace)[0]:.1f}, proved {bound.regret:.1f}"
+    >>> trace = lewa.play("adahedge", game, rounds=1000, seeds=1, floor=0)
+    >>> f"regret {trace.regret[0]:.1f}, proved {trace.guarantee.regret:.1f}"
     'regret 0.8, proved 27.3'
 
     Reference: S. de Rooij, T. van Erven, P. Grunwald, W. Koolen, Follow the leader if you can, hedge if you must, JMLR
@@ -127,10 +125,8 @@ class NormalHedge(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.NormalHedge.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
-    >>> f"regret {lewa.regret(trace)[0]:.1f}, proved {bound.regret:.1f}"
+    >>> trace = lewa.play("normalhedge", game, rounds=1000, seeds=1, floor=0)
+    >>> f"regret {trace.regret[0]:.1f}, proved {trace.guarantee.regret:.1f}"
     'regret 0.5, proved 106.3'
 
     Reference: K. Chaudhuri, Y. Freund, D. Hsu, A parameter-free hedging algorithm, NIPS 2009, arXiv 0903.2851.
@@ -169,10 +165,8 @@ class Exp3(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.Exp3.tuned(actions=2, horizon=10_000, floor=0)
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=20)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
-    >>> f"mean regret {lewa.regret(trace).mean():.0f}, proved {bound.regret:.0f}"
+    >>> trace = lewa.play("exp3", game, rounds=10_000, seeds=20, floor=0)
+    >>> f"mean regret {trace.regret.mean():.0f}, proved {trace.guarantee.regret:.0f}"
     'mean regret 176, proved 309'
 
     Reference: P. Auer, N. Cesa-Bianchi, Y. Freund, R. Schapire, The nonstochastic multiarmed bandit problem, SIAM J.
@@ -275,9 +269,8 @@ class Ucb1(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.Ucb1.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=20)
-    >>> f"mean regret {lewa.regret(trace).mean():.0f}; against the best mean {8 * 9.2103 / 0.4 + 4.29 * 0.4:.0f} is proved"
+    >>> trace = lewa.play("ucb1", game, rounds=10_000, seeds=20, floor=0)
+    >>> f"mean regret {trace.regret.mean():.0f}; against the best mean {8 * 9.2103 / 0.4 + 4.29 * 0.4:.0f} is proved"
     'mean regret 36; against the best mean 186 is proved'
 
     Reference: P. Auer, N. Cesa-Bianchi, P. Fischer, Finite-time analysis of the multiarmed bandit problem, Machine

@@ -55,10 +55,8 @@ class AnytimeLewa(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.AnytimeLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
-    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f}, without learning 3000)"
+    >>> trace = lewa.play("anytime-lewa", game, rounds=10_000, seeds=1, floor=0.5)
+    >>> f"violation {trace.violation[0, 0]:.0f} (bound {trace.guarantee.violation[0]:.0f}, without learning 3000)"
     'violation 134 (bound 1936, without learning 3000)'
 
     Reference: docs/theory_anytime.md; the lazy step is P. Auer, N. Cesa-Bianchi, C. Gentile, Adaptive and self-confident

@@ -76,10 +76,8 @@ class LateLewa(Learner):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.LateLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
-    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
-    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f}, without learning 3000)"
+    >>> trace = lewa.play("late-lewa", game, rounds=10_000, seeds=1, floor=0.5)
+    >>> f"violation {trace.violation[0, 0]:.0f} (bound {trace.guarantee.violation[0]:.0f}, without learning 3000)"
     'violation 94 (bound 1935, without learning 3000)'
 
     Reference: docs/theory_delay.md; P. Joulani, A. György, C. Szepesvári, Delay-tolerant online convex optimization, AAAI
