@@ -277,6 +277,14 @@ def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
 
 
 @pytest.mark.plain
+def test_a_learner_with_settings_for_each_segment_loses_an_action() -> None:
+    learner = "late-anytime-loss-lewa+doubling"
+    agent = Agent(["x", "y"], [at_most("cost", 0.5)], learner=learner, horizon=100, seed=0)
+    agent.retire_action("y")
+    assert not [problem for problem in agent.status().warnings if "caps no price" in problem]
+
+
+@pytest.mark.plain
 def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.5}
     agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=0)

@@ -16,7 +16,7 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.governor.ledger import DebtLedger
 from lewa.agent.governor.rule import Rule, governor_from_plain
 from lewa.agent.records import Change
-from lewa.agent.setup import Setup, clipped_unit, field_index, refuse_infeasible
+from lewa.agent.setup import Setup, cap_action, clipped_unit, field_index, refuse_infeasible
 from lewa.agent.status.guarantee import begin_segment, cut, with_segment
 from lewa.engine.extend import extend, with_floor
 from lewa.kernels.roles import Rescaling
@@ -186,7 +186,7 @@ def _retire(state: "AgentState", change: Change) -> None:
         state.ledger.rule.check_retired(exposure.retired | {action})
     minimum = {a: share for a, share in exposure.minimum.items() if a != action}
     state.exposure = exposure._replace(retired=exposure.retired | {action}, minimum=minimum).check(len(state.setup.actions))
-    if state.setup.learner.parameters.get("cap_action") == action:  # nothing caps the price any more: the status says so
+    if cap_action(state.setup.learner) == action:  # nothing caps the price any more: the status says so
         learner = state.setup.learner.replace(cap_slack=0.0)
         state.driver.adopt(learner, state.driver.state)
         state.setup = replace(state.setup, learner=learner)

@@ -31,6 +31,7 @@ from lewa.kernels import dump, load, pack
 from lewa.learners import ALIASES, find, first_choice, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.contexts.proved_squarecb_lewa import all_learned
+from lewa.learners.parameters import NO_ACTION
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
 from lewa.measures.best_play import nearest_floors
 from lewa.plugins import LEARNERS, source_stamp
@@ -361,3 +362,8 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
         raise ValueError(
             f"some mixture of actions must meet {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"
         )
+
+
+def cap_action(learner: Learner) -> int:
+    """Return the action that a learner plays while a price is high; -1 if none. `+doubling` has it once for each segment."""
+    return int(np.max(learner.parameters.get("cap_action", NO_ACTION)))

@@ -7,7 +7,7 @@ import numpy as np
 from lewa.agent.constraint import Constraint
 from lewa.agent.governor.ledger import governor_problems
 from lewa.agent.recent import Shift
-from lewa.agent.setup import mixed_sources
+from lewa.agent.setup import cap_action, mixed_sources
 from lewa.agent.state import AgentState
 from lewa.agent.status.assumptions import LEVEL, reachable_floors, upper_ends
 from lewa.learners import settings_of
@@ -77,10 +77,10 @@ def _guessed(state: AgentState) -> list[str]:
 
 def _ended_cap(state: AgentState) -> list[str]:
     """Say that the action is retired which the learner played while a price was high."""
-    place = state.setup.learner.parameters.get("cap_action")
+    place = cap_action(state.setup.learner)
     if place not in state.exposure.retired:
         return []
-    action = state.setup.actions[int(place)]
+    action = state.setup.actions[place]
     return [f"{action!r} is retired and caps no price any more: the bound on debts in every run (G7) ended with it"]
 
 
