@@ -1,4 +1,4 @@
-"""The types of the objects that `--json` prints, and a check of values against them.
+"""The types of the objects that `--json` prints, and their text.
 
 `lewa frontier` prints a record of results, `lewa.frontiers.Frontier`, of which `plain` makes an object. Objects are closed:
 they have exactly the keys of their type. A number that is not finite becomes null.
@@ -8,18 +8,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from math import isfinite
-from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
     Literal,
     NotRequired,
     TypedDict,
-    Union,
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 Kind = Literal["play", "action"]
@@ -176,9 +173,9 @@ def _finite(value: object) -> object:
 
 def plain(record: object) -> Any:
     """Return a record, a named tuple or a dataclass, as a dictionary for JSON, and so are those inside of it."""
-    if _is_record(record):
+    if hasattr(record, "_fields") or is_dataclass(record):
         fields = [
-            (name, getattr(record, name), marks) for name, marks in _marks(type(record)).items() if HIDDEN not in marks
+            (name, getattr(record, name), marks) for name, marks in marks_of(type(record)).items() if HIDDEN not in marks
         ]
         return {name: plain(item) for name, item, marks in fields if item or IF_ANY not in marks}
     if isinstance(record, Mapping):
@@ -189,65 +186,9 @@ def plain(record: object) -> Any:
     return record
 
 
-def _is_record(kind: object) -> bool:
-    return hasattr(kind, "_fields") or is_dataclass(kind)
-
-
-def _marks(kind: object) -> dict[str, tuple[object, ...]]:
+def marks_of(kind: object) -> dict[str, tuple[object, ...]]:
     """Return the marks of each field of a record."""
     return {
         name: get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         for name, hint in get_type_hints(kind, include_extras=True).items()
     }
-
-
-def mismatch(value: object, kind: Any, place: str = "it") -> str:
-    """Return the first difference of a JSON value from this type, or an empty text.
-
-    Types are typed dictionaries, named tuples and dataclasses (objects), lists, tuples (lists too), dictionaries, which have
-    the keys that `Annotated` names, if it does, literals and unions.
-
-    >>> mismatch({"mean": 1.0, "max": True, "per_seed": []}, Spread)
-    "it['max'] must be float, got True"
-    """
-    origin = get_origin(kind)
-    if is_typeddict(kind) or _is_record(kind):
-        return _object(value, kind, place)
-    if origin is Annotated:
-        kind, *keys = get_args(kind)
-        keys = [key for key in keys if key not in (HIDDEN, IF_ANY)]
-        if keys and isinstance(value, dict) and list(value) != keys:
-            return f"{place} must have the keys {keys}, got {list(value)}"
-        return mismatch(value, kind, place)
-    if origin in (Union, UnionType):
-        reasons = [mismatch(value, option, place) for option in get_args(kind) if option is not NoneType or value is None]
-        return "" if "" in reasons else reasons[0]
-    if origin is Literal:
-        return "" if value in get_args(kind) else f"{place} must be one of {get_args(kind)}, got {value!r}"
-    if origin in (list, dict, tuple):
-        shape, of = (dict, 1) if origin is dict else (list, 0)
-        if not isinstance(value, shape):
-            return f"{place} must be a {shape.__name__}, got {value!r:.50}"
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        return next(filter(None, (mismatch(item, get_args(kind)[of], f"{place}[{key!r}]") for key, item in items)), "")
-    if kind is float:
-        right = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    else:
-        right = kind is object or (type(value) is kind)
-    return "" if right else f"{place} must be {kind.__name__}, got {value!r:.50}"
-
-
-def _object(value: object, kind: Any, place: str) -> str:
-    if not isinstance(value, dict):
-        return f"{place} must be an object, got {value!r:.50}"
-    hints = get_type_hints(kind, include_extras=not is_typeddict(kind))
-    marks = {} if is_typeddict(kind) else _marks(kind)
-    hints = {name: hint for name, hint in hints.items() if HIDDEN not in marks.get(name, ())}
-    required = kind.__required_keys__ if is_typeddict(kind) else {name for name in hints if IF_ANY not in marks[name]}
-    for key in hints:
-        if key in required and key not in value:
-            return f"{place} has no {key!r}"
-    for key in value:
-        if key not in hints:
-            return f"{place} has an unknown key {key!r}"
-    return next(filter(None, (mismatch(item, hints[key], f"{place}[{key!r}]") for key, item in value.items())), "")

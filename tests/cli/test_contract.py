@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import typer.main
 from tests import forks
+from tests.cli.mismatch import mismatch
 from typer.testing import CliRunner
 
 from lewa import cli, games, learners
@@ -26,7 +27,6 @@ from lewa.schema import (
     Spread,
     Summary,
     json_text,
-    mismatch,
     plain,
 )
 

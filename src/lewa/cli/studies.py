@@ -44,9 +44,10 @@ def reproduce(
     with importing("the reproduction", "lab"):
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
+        from lewa.lab.storage import read_json
         from lewa.paper import reproduce as paper
+        from lewa.paper.league import Standing
         from lewa.report.paper_tables import league_table, verdict_table
-        from lewa.report.results import read_league
         from lewa.report.study_report import write_report
     results = folder or paper.folder(full)
     with study_bar("reproduce") as (bar, progress):
@@ -58,7 +59,7 @@ def reproduce(
         print_json({**json.loads((results / "verdicts.json").read_text()), "page": str(page)})
         return
     out.print(verdict_table(lines))
-    out.print(league_table(read_league(results / "league.json")))
+    out.print(league_table(read_json(results / "league.json", list[Standing])))
     print_path(page)
 
 

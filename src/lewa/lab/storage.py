@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from lewa.lab.measures import COLUMNS, Row
 from lewa.lab.names import own_modules
@@ -87,27 +88,22 @@ def begin(out: Path, study: Study) -> None:
     stored = parse(copy.read_text(encoding="utf-8"), str(copy))
     if stored.model_dump(exclude=LABELS) != study.model_dump(exclude=LABELS):
         raise ValueError(f"{out} has another study, {stored.name!r}: give another folder for {study.name!r}")
-    begun = read_versions(stamp)
+    begun = read_json(stamp, dict[str, str])
     if begun != here:
         raise ValueError(f"{out} was begun with {differ(begun, here)}: give another folder, or remove this one")
     if stored.model_dump() != study.model_dump():
         write(copy, study.text.encode())  # other labels: no number depends on them
 
 
-def read_json(path: Path) -> Any:
-    """Return the content of a JSON file; raise ValueError if it is damaged."""
+def read_json(path: Path, kind: Any) -> Any:
+    """Return the content of a JSON file as this type; raise ValueError if it is damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return TypeAdapter(kind).validate_json(path.read_bytes(), strict=True)
+    except OSError as error:
         raise ValueError(f"{path} is damaged: {first_line(error)}") from None
-
-
-def read_versions(path: Path) -> dict[str, str]:
-    """Return the versions in a file; raise ValueError if it is damaged."""
-    versions = read_json(path)
-    if not isinstance(versions, dict) or not all(isinstance(version, str) for version in versions.values()):
-        raise ValueError(f"{path} is damaged: it must be an object of versions by name")
-    return versions
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{path} is damaged: {' '.join([*map(str, first['loc']), first['msg']])}") from None
 
 
 def first_line(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple
 
 from lewa.formatting import markdown_table, number
 from lewa.lab.names import slow
@@ -24,7 +24,7 @@ from lewa.paper.league import league, standings
 from lewa.paper.league import markdown as league_markdown
 from lewa.paper.series import READ, series
 from lewa.paper.verdicts import VerdictLine, verdict
-from lewa.schema import json_text
+from lewa.schema import json_text, plain
 
 TITLE = "The paper's claims, measured"
 SECOND = "Beyond the paper"  # the heading of the table's second part
@@ -68,18 +68,18 @@ def folder(full: bool) -> Path:
     return Path("results") / f"reproduce-{stamp}{'-full' if full else ''}"
 
 
-class StudyTitle(TypedDict):
+class StudyTitle(NamedTuple):
     """A study of the reproduction: the name of its folder, and its title."""
 
     name: str
     title: str
 
 
-class Reproduction(TypedDict):
+class Reproduction(NamedTuple):
     """The content of verdicts.json, which `lewa reproduce --json` prints, with the path of the page."""
 
     title: str
-    lines: list[dict[str, object]]  # the fields of VerdictLine
+    lines: list[VerdictLine]
     studies: list[StudyTitle]
 
 
@@ -119,15 +119,11 @@ def reproduce(
     everything = {**studies, "league": everybody}
     run_studies({out / name: study for name, study in everything.items()}, executor, workers, cluster, progress)
     lines, places = list(verdicts(out, studies)), standings(read_measures(out / "league" / "measures.parquet"))
-    report: Reproduction = {
-        "title": TITLE,
-        "lines": [line._asdict() for line in lines],
-        "studies": [{"name": name, "title": study.name} for name, study in studies.items()],
-    }
+    report = Reproduction(TITLE, lines, [StudyTitle(name, study.name) for name, study in studies.items()])
     write(out / "league.md", league_markdown(places).encode())
-    write(out / "league.json", json_text([standing._asdict() for standing in places], indent=1).encode() + b"\n")
+    write(out / "league.json", json_text(plain(places), indent=1).encode() + b"\n")
     write(out / "verdicts.md", markdown(lines).encode() + b"\n")
-    write(out / "verdicts.json", json_text(report, indent=1).encode() + b"\n")
+    write(out / "verdicts.json", json_text(plain(report), indent=1).encode() + b"\n")
     return lines
 
 

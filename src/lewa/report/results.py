@@ -9,14 +9,10 @@ import numpy as np
 
 from lewa.lab.measures import Row, cells
 from lewa.lab.names import short, title
-from lewa.lab.storage import first_line, read_json, read_measures, read_versions
+from lewa.lab.storage import first_line, read_json, read_measures
 from lewa.lab.study import LearnerOf
 from lewa.measures.verdict import bounds_hold
-from lewa.paper.league import Standing
-from lewa.paper.reproduce import Reproduction
-from lewa.paper.verdicts import VerdictLine
 from lewa.report.charts import COLOURS
-from lewa.schema import mismatch
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Array
 
@@ -96,7 +92,7 @@ def read_study(folder: Path) -> StudyFolder:
         name = tomllib.loads(text).get("name", folder.name)
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{folder} is damaged: {first_line(error)}") from None
-    versions = read_versions(folder / "versions.json")
+    versions = read_json(folder / "versions.json", dict[str, str])
     if not file.is_file():
         again = f"lewa run {folder / 'study.toml'} --out {folder}"
         raise ValueError(f"the study in {folder} is not finished; to resume it: {again}")
@@ -128,24 +124,6 @@ def _results(file: Path) -> list[Result]:
         return [Result(*cell, each) for cell, each in cells(rows).items()]
     except ValueError as error:
         raise ValueError(f"{file} is damaged: {error}") from None
-
-
-def read_reproduction(file: Path) -> tuple[Reproduction, list[VerdictLine]]:
-    """Read the verdicts that `lewa reproduce` wrote; raise ValueError if the file is damaged."""
-    report: Reproduction = read_json(file)
-    wrong = mismatch(report, Reproduction) or mismatch(report["lines"], list[VerdictLine], "it['lines']")
-    if wrong:
-        raise ValueError(f"{file} is damaged: {wrong}")
-    return report, [VerdictLine(**line) for line in report["lines"]]  # type: ignore[arg-type]  # as was just checked
-
-
-def read_league(file: Path) -> list[Standing]:
-    """Read the standings of the league; raise ValueError if the file is damaged."""
-    rows = read_json(file)
-    wrong = mismatch(rows, list[Standing])
-    if wrong:
-        raise ValueError(f"{file} is damaged: {wrong}")
-    return [Standing(**row) for row in rows]
 
 
 # Groups ------------------------------------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lewa.lab.places import processes
-from lewa.lab.storage import write
+from lewa.lab.storage import read_json, write
+from lewa.paper.league import Standing
+from lewa.paper.reproduce import Reproduction
 from lewa.report import captions
 from lewa.report.charts import Drawing, draw
 from lewa.report.failures import failures
 from lewa.report.page import Folded, Heading, Part, Section, Text, page, slug
-from lewa.report.results import Result, StudyFolder, group, read_league, read_reproduction, read_study
+from lewa.report.results import Result, StudyFolder, group, read_study
 from lewa.report.study_figures import Plans, exponents, pictures
 from lewa.report.study_tables import claims_table, league_section, results_table
 from lewa.report.table_files import write_tables
@@ -92,32 +94,33 @@ def _study(folder: Path) -> Contents:
 
 
 def _reproduction(folder: Path) -> Contents:
-    report, lines = read_reproduction(folder / "verdicts.json")
+    report: Reproduction = read_json(folder / "verdicts.json", Reproduction)
+    lines = report.lines
     plans: Plans = {}
     sections = []
-    studies = {entry["name"]: read_study(folder / entry["name"]) for entry in report["studies"]}
+    studies = {entry.name: read_study(folder / entry.name) for entry in report.studies}
     first = [*failures(lines, studies, plans), *([Heading("All claims")] if lines else []), claims_table(lines)]
-    for entry in report["studies"]:
-        study = studies[entry["name"]]
-        claims = [line for line in lines if line.study == entry["name"]]
+    for entry in report.studies:
+        study = studies[entry.name]
+        claims = [line for line in lines if line.study == entry.name]
         parts: list[Part] = [Text(captions.facts(study))]
         if claims:
             parts.append(claims_table(claims, reasons=True))
         groups = group(study.results)
         for n, together in enumerate(groups):
-            drawn = tuple(pictures(together, f"{entry['name']} {together.title}", exponents(claims), plans))
+            drawn = tuple(pictures(together, f"{entry.name} {together.title}", exponents(claims), plans))
             if n:  # the first game is shown, the others are at hand
                 parts.append(Folded(together.title, drawn))
             else:
                 parts += [Heading(together.title), *drawn] if len(groups) > 1 else drawn
         parts.append(Folded("All numbers", (results_table(study.results, study.results, {}),)))
         parts.append(_provenance(study))
-        sections.append(Section(slug(entry["name"]), entry["title"], tuple(parts)))
+        sections.append(Section(slug(entry.name), entry.title, tuple(parts)))
     if (folder / "league.json").is_file():
-        sections.append(league_section(read_league(folder / "league.json")))
-    lead = [captions.count(lines, len(report["studies"]))]
+        sections.append(league_section(read_json(folder / "league.json", list[Standing])))
+    lead = [captions.count(lines, len(report.studies))]
     tables = {f"{name}/tables": study.results for name, study in studies.items()}
-    return Contents(report["title"], lead, first, sections, plans, tables)
+    return Contents(report.title, lead, first, sections, plans, tables)
 
 
 def _provenance(study: StudyFolder) -> Folded:
