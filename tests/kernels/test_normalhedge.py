@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lewa.kernels import grow_normalhedge, normalhedge_weights, normalize, play_largest
-from lewa.kernels.weights.normalhedge import scale
+from lewa.kernels.weights.of_gains import scale
 
 pytestmark = pytest.mark.compiled
 

@@ -14,7 +14,7 @@ from tests.theorems.test_projected_probable import EPSILON, SEEDS, kept
 import lewa
 from lewa.games import Bernoulli, Switching
 from lewa.kernels import NATURE, keys
-from lewa.kernels.weights.normalhedge import scale
+from lewa.kernels.weights.of_gains import scale
 from lewa.learners import AdaHedge, BanditEpochProject, Ewa, Exp3, Exp3P, NormalHedge, Ucb1, make
 from lewa.theory.rivals import epochs, normal_rate
 from lewa.types import Matrix

@@ -25,11 +25,7 @@ from lewa.games.slater import Slater
 from lewa.games.slow_burn import SlowBurn
 from lewa.games.switching import Switching
 from lewa.games.table import Table
-from lewa.games.twists.base import Twist
-from lewa.games.twists.delay import Delay
-from lewa.games.twists.dropping import Dropping
-from lewa.games.twists.noise import Noise
-from lewa.games.twists.scale import Scale
+from lewa.games.twists import Delay, Dropping, Noise, Scale, Twist
 from lewa.plugins import GAMES, announced, find_class
 from lewa.types import cached
 from lewa.validation import as_count, as_floor, nearest, short_repr

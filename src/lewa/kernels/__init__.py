@@ -1,6 +1,6 @@
 """Compiled primitives: everything a learner's rule may call."""
 
-from lewa.kernels.algebra import dot, means, observe, play_largest, positive, total
+from lewa.kernels.algebra import dot, means, observe, play_largest, positive, sum_rows, total
 from lewa.kernels.budget_statistics import (
     CENT,
     BudgetStatistics,
@@ -12,7 +12,16 @@ from lewa.kernels.budget_statistics import (
     some_untried,
     spend_budget,
 )
-from lewa.kernels.dual import anytime_dual_step, anytime_dual_step_one, dual_step, dual_step_one
+from lewa.kernels.dual import (
+    anytime_dual_step,
+    anytime_dual_step_one,
+    dual_step,
+    dual_step_one,
+    limit_now,
+    measure_unit,
+    pace,
+    pace_by_average,
+)
 from lewa.kernels.estimates import (
     confidence_bound,
     confidence_bound_of,
@@ -43,9 +52,7 @@ from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, or_plain, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
 from lewa.kernels.one_line import EMPTY
-from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
-from lewa.kernels.posterior import sample_location, sample_mean
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -58,13 +65,23 @@ from lewa.kernels.projection import (
     stitched,
     temper,
 )
-from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, plain_uniform, stream_key, toss, uniform
+from lewa.kernels.random_streams import (
+    DICE,
+    NATURE,
+    keys,
+    lots,
+    place,
+    plain_uniform,
+    sample_location,
+    sample_mean,
+    stream_key,
+    toss,
+    uniform,
+)
 from lewa.kernels.records import annotated_types, comparable, field_types, flat, leaves, state_type
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, move_target, no_ridge, ridge_mean, whiten
-from lewa.kernels.row_sums import sum_rows
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.tilting import Tilt, no_tilt, rest
-from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge
 from lewa.kernels.weights.fixed_share import (
     FixedShareWeights,
     fixed_share_weights,
@@ -90,10 +107,15 @@ from lewa.kernels.weights.hedge import (
     set_weights,
     shrink_one,
 )
-from lewa.kernels.weights.lazy import LazyWeights, grow_lazy, lazy_weights
-from lewa.kernels.weights.normalhedge import (
+from lewa.kernels.weights.of_gains import (
+    AdaHedgeWeights,
+    LazyWeights,
     NormalHedgeWeights,
+    adahedge_weights,
+    grow_adahedge,
+    grow_lazy,
     grow_normalhedge,
+    lazy_weights,
     normalhedge_weights,
 )
 

@@ -10,11 +10,16 @@ from lewa.kernels.linear_program import Program, no_program
 from lewa.kernels.records import annotated_types, is_record
 from lewa.kernels.roles import CHARGED, CLOCK, FEATURES, KEY, POLICIES, Axes, Role, Units, roles
 from lewa.kernels.tilting import Tilt, no_tilt
-from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights
 from lewa.kernels.weights.fixed_share import FixedShareWeights, fixed_share_weights
 from lewa.kernels.weights.hedge import Weights, ones
-from lewa.kernels.weights.lazy import LazyWeights, lazy_weights
-from lewa.kernels.weights.normalhedge import NormalHedgeWeights, normalhedge_weights
+from lewa.kernels.weights.of_gains import (
+    AdaHedgeWeights,
+    LazyWeights,
+    NormalHedgeWeights,
+    adahedge_weights,
+    lazy_weights,
+    normalhedge_weights,
+)
 
 S = TypeVar("S")
 # Weights and the like at the start, by their type: of K actions, m constraints, and whether the learner draws from them.

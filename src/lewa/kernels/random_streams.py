@@ -1,10 +1,10 @@
 """Random numbers by position: the n-th number of a stream is a function of its key and n, so draws need no order.
 
 A run has two streams, nature's and the dice's, both derived from its seed. Every learner that plays a seed meets the same
-nature, whichever of its numbers the learner happens to look at, and results do not depend on threads or processes.
-"""
+nature, whichever of its numbers the learner happens to look at, and results do not depend on threads or processes."""
 
 from functools import lru_cache
+from math import cos, log, pi, sqrt
 
 import numpy as np
 
@@ -116,3 +116,33 @@ def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constrai
         for j in range(m):  # along the actions, which vectorises
             for i in range(K):
                 constraints[t, j, i] = 1.0 if uniform(key[0], place(start + t, i, K, m) + 1 + j) < q[j, i] else 0.0
+
+
+@rule
+def sample_mean(n: float, mean: float, key: float, place: int) -> float:
+    """Return a sample of the mean of a coin after n throws with that mean, by the pair of numbers at a place of a stream.
+
+    The posterior is Beta(1 + n mean, 1 + n (1 - mean)); the sample is normal, with its mean and its variance.
+    """
+    total = 2 + n
+    center = (1 + n * mean) / total
+    u, v = pair(key, place)
+    return center + sqrt(center * (1 - center) / (total + 1)) * sqrt(-2 * log(u)) * cos(2 * pi * v)
+
+
+@rule
+def sample_location(n: float, mean: float, squares: float, key: float, place: int) -> float:
+    """Return a sample of the mean of n normal numbers with this mean, whose squared deviations from it sum to `squares`.
+
+    It is mean + sqrt(squares/n^2) x, where x has Student's distribution with n degrees of freedom (R. W. Bailey, Polar
+    generation of random variates with the t-distribution, Math. Comp. 62, 1994).
+    """
+    u, v = pair(key, place)
+    return mean + sqrt(squares * (u ** (-2 / n) - 1) / n) * cos(2 * pi * v)
+
+
+@rule
+def pair(key: float, place: int) -> tuple[float, float]:
+    """Return two numbers of a stream, the first above 0"""
+    stream = np.uint64(key)
+    return max(uniform(stream, 2 * place), 1e-100), uniform(stream, 2 * place + 1)

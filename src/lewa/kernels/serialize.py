@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from lewa.kernels.records import field_types, is_record
-from lewa.kernels.weights.adahedge import AdaHedgeWeights
 from lewa.kernels.weights.fixed_share import FixedShareWeights
 from lewa.kernels.weights.hedge import Weights
-from lewa.kernels.weights.lazy import LazyWeights
-from lewa.kernels.weights.normalhedge import NormalHedgeWeights
+from lewa.kernels.weights.of_gains import AdaHedgeWeights, LazyWeights, NormalHedgeWeights
 from lewa.types import Vector
 
 WEIGHTS = (AdaHedgeWeights, FixedShareWeights, LazyWeights, NormalHedgeWeights, Weights)

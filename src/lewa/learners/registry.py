@@ -5,8 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from lewa.learners.base import Learner
-from lewa.learners.contexts.exp4_lewa import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx
-from lewa.learners.contexts.lewa_policies import LewaPolicies
+from lewa.learners.contexts.policies import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx, LewaPolicies
 from lewa.learners.contexts.proved_squarecb_lewa import AnytimeProvedSquareCbLewa, ProvedSquareCbLewa
 from lewa.learners.paper.bandit_lewa import BanditLewa
 from lewa.learners.paper.ewa import Ewa
@@ -14,10 +13,8 @@ from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
 from lewa.learners.paper.hp_lewa import HpLewa
 from lewa.learners.paper.lewa import Lewa
 from lewa.learners.practical.paced_hedge import PacedHedge
-from lewa.learners.projections.bandit_op_ewa import BanditOpEwa
-from lewa.learners.projections.epoch_project import BanditEpochProject
-from lewa.learners.projections.explore_then_project import BanditExploreThenProject, ExploreThenProject
-from lewa.learners.projections.op_ewa import AnytimeOpEwa, OpEwa
+from lewa.learners.projections.explore_then_project import BanditEpochProject, BanditExploreThenProject, ExploreThenProject
+from lewa.learners.projections.op_ewa import AnytimeOpEwa, BanditOpEwa, OpEwa
 from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
 from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
 from lewa.learners.rivals.paced_linear import PacedLinUcb
@@ -25,10 +22,9 @@ from lewa.learners.rivals.paced_programs import ThompsonLp, UcbLp
 from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty
 from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedge, Ucb1
 from lewa.learners.squarecb_lewa import SquareCbLewa
-from lewa.learners.variants.anytime_lewa import AnytimeLewa
+from lewa.learners.variants.anytime_lewa import AnytimeLewa, LateLewa
 from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
 from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
-from lewa.learners.variants.late_lewa import LateLewa
 from lewa.learners.variants.late_loss_lewa import LateAnytimeLossLewa, LateLewaIx, LateLossLewa
 from lewa.learners.variants.lewa_ucb import LewaUcb
 from lewa.learners.variants.loss_lewa import AnytimeLossLewa, LewaIx, LossLewa

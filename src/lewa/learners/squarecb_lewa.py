@@ -25,8 +25,7 @@ from lewa.kernels.roles import (
     Totals,
 )
 from lewa.learners.base import USUAL, Learner, sizes_of, trial
-from lewa.learners.expectations import check_known, check_memories, expected_values
-from lewa.learners.parameter_checks import require
+from lewa.learners.parameter_checks import check_known, check_memories, expected_values, require
 from lewa.learners.parameters import Expected, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import practical

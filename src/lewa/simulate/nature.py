@@ -9,7 +9,7 @@ from lewa.blocks import Block, Rounds
 from lewa.engine.session import Session
 from lewa.feedback import FeedbackKind
 from lewa.game import Game
-from lewa.games.twists.base import Twist
+from lewa.games.twists import Twist
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import in_unit, plain
 

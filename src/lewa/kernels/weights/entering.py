@@ -10,11 +10,9 @@ from math import log
 
 import numpy as np
 
-from lewa.kernels.weights.adahedge import AdaHedgeWeights
 from lewa.kernels.weights.fixed_share import FixedShareWeights
 from lewa.kernels.weights.hedge import ANCHOR, FAN, FRESH, LEAST, SUM, Weights
-from lewa.kernels.weights.lazy import LazyWeights
-from lewa.kernels.weights.normalhedge import NormalHedgeWeights, grow_normalhedge
+from lewa.kernels.weights.of_gains import AdaHedgeWeights, LazyWeights, NormalHedgeWeights, grow_normalhedge
 from lewa.types import Vector
 
 STEPS = 100  # of a bisection

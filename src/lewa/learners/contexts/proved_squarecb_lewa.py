@@ -10,12 +10,13 @@ from lewa.kernels.dual import anytime_dual_step_one, dual_step_one
 from lewa.kernels.first_state import first_state
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import rule
+from lewa.kernels.records import state_type
 from lewa.kernels.ridge import Ridge, add_features, add_target, move_target, no_ridge, ridge_mean, whiten
 from lewa.kernels.roles import Available, Clock, Features, Multiplier, Rescaling
 from lewa.learners.base import USUAL, Bandit, Known, Learner, Parameters, Problem, Step, Theorems, require, sizes_of, trial
 from lewa.learners.parameter_checks import LARGEST
 from lewa.theory import contexts
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix, State, Vector
 from lewa.validation import as_count, as_floats, in_unit, short_repr
 
 USUAL_ROUNDS = 100_000  # at which gamma is best for an unknown horizon; the bound grows by less than ln T beside sqrt(T)
@@ -53,6 +54,11 @@ class KnownConstraints(Learner):
         require(not mixed, "a constraint must be known for every action or for none", known=self.known.tolist())
         positive = self.ridge.size > 0 and bool((np.isfinite(self.ridge) & (self.ridge > 0)).all())
         require(positive, "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
+
+    def start(self, actions: int) -> State:
+        K, m = sizes_of(self, actions)
+        constant = np.eye(1, self.ridge.size)[0]  # nothing but the constant
+        return first_state(state_type(type(self)), K, m, features=constant, ridge=no_ridge(self.ridge, 1 + m, K))
 
     def changed(self, s: Any, floor: Vector, units: Rescaling | None) -> tuple[Self, Any]:
         if units is not None and self.unknown[units.j]:  # its regressions are of c - 1/2
@@ -135,11 +141,6 @@ class ProvedSquareCbLewa(KnownConstraints):
         steps = (self.delta >= 0) & (self.mu > 0) & (self.delta * self.mu <= 1 + 1e-12)
         require(bool(steps.all()), "delta must be at least 0, mu positive, delta*mu at most 1", delta=self.delta, mu=self.mu)
 
-    def start(self, actions: int) -> ProvedSquareCbLewaState:
-        K, m = sizes_of(self, actions)
-        constant = np.eye(1, self.ridge.size)[0]  # nothing but the constant
-        return first_state(ProvedSquareCbLewaState, K, m, features=constant, ridge=no_ridge(self.ridge, 1 + m, K))
-
     def play(self, s: ProvedSquareCbLewaState, p: Vector) -> None:
         squares = foretell_all(s.available, s.multiplier, s.features, s.ridge, self.known, p)
         weigh_gaps(p, self.sharpness / squares)
@@ -218,11 +219,6 @@ class AnytimeProvedSquareCbLewa(KnownConstraints):
         super().check()
         fine = self.delta.shape == self.floor.shape and bool(((self.delta > 0) & (self.delta <= LARGEST)).all())
         require(fine, f"delta must be one positive number of at most {LARGEST:g} per constraint", delta=self.delta)
-
-    def start(self, actions: int) -> AnytimeProvedSquareCbLewaState:
-        K, m = sizes_of(self, actions)
-        constant = np.eye(1, self.ridge.size)[0]  # nothing but the constant
-        return first_state(AnytimeProvedSquareCbLewaState, K, m, features=constant, ridge=no_ridge(self.ridge, 1 + m, K))
 
     def play(self, s: AnytimeProvedSquareCbLewaState, p: Vector) -> None:
         squares = foretell_all(s.available, s.multiplier, s.features, s.ridge, self.known, p)

@@ -11,7 +11,7 @@ from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, po
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import CostMeans, Debt, Deviations, Multiplier, PerAction, Play, SquaredErrors, Totals
 from lewa.learners.base import USUAL, Learner, sizes_of, trial
-from lewa.learners.expectations import (
+from lewa.learners.parameter_checks import (
     check_known,
     check_memories,
     expected_values,

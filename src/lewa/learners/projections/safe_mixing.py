@@ -17,9 +17,9 @@ from lewa.kernels.weights.hedge import Weights, grow, mix_one, normalize, shrink
 from lewa.learners.base import Learner, Parameters, Positive, Problem, SpecialAction, Step, Theorems, sizes_of, trial
 from lewa.learners.parameter_checks import require
 from lewa.learners.parameters import NO_ACTION
-from lewa.learners.projections.bandit_op_ewa import ix_step
+from lewa.learners.projections.op_ewa import ix_step
 from lewa.theory import paper, projected
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix, State, Vector
 
 SAFE = (trial(3, 200, 0.5), trial(5, 100, (0.4, 0.2), safe=2, margin=0.1), trial(1, 50, 0.5, safe=0, margin=0.1))
 
@@ -46,6 +46,10 @@ class WithSafeAction(Learner):
         floors = [c0 for c0 in self.floor.tolist() if c0 > 0 and self.safe >= 0]
         sigma = max((c0 / (c0 + self.margin) for c0 in floors), default=0.0)
         return first_state(state_type(type(self)), *sizes_of(self, actions), safety=np.array([sigma]))
+
+    def play(self, s: State, p: Vector) -> None:
+        normalize(s.weights, p)  # x = w / sum w
+        mix_one(p, int(self.safe), s.safety[0])  # p = sigma e_safe + (1 - sigma) x
 
 
 class SafeMixingState(NamedTuple):
@@ -131,10 +135,6 @@ class SafeMixing(WithSafeAction):
     trials = (*SAFE, trial(4, 100, 0.6, safe=3, margin=0.4, radius=0.05))
     theorems = Theorems(projected.safe_mixing)
 
-    def play(self, s: SafeMixingState, p: Vector) -> None:
-        normalize(s.weights, p)  # x = w / sum w
-        mix_one(p, int(self.safe), s.safety[0])  # p = sigma e_safe + (1 - sigma) x
-
     def learn(self, s: SafeMixingState, seen: Full) -> None:
         s.clock[0] += 1
         alpha, c0 = self.radius / sqrt(s.clock[0]), self.floor
@@ -197,10 +197,6 @@ class BanditSafeMixing(WithSafeAction):
     tunings = {"recommended": bandit_steps}
     trials = (*SAFE, trial(4, 100, 0.6, safe=3, margin=0.4, level=0.01))
     theorems = Theorems(projected.bandit_safe_mixing)
-
-    def play(self, s: BanditSafeMixingState, p: Vector) -> None:
-        normalize(s.weights, p)  # x = w / sum w
-        mix_one(p, int(self.safe), s.safety[0])  # p = sigma e_safe + (1 - sigma) x
 
     def learn(self, s: BanditSafeMixingState, seen: Bandit) -> None:
         i, c0, N = seen.action, self.floor, s.drawn

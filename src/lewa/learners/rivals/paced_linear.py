@@ -10,8 +10,7 @@ from lewa.kernels import Ridge, add_features, add_target, no_ridge, pace_by_aver
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Available, Axes, CostAverages, CostSums, Counts, Features, Multiplier, Scratch
 from lewa.learners.base import USUAL, Bandit, Learner, Matrix, Parameters, Problem, Vector, nothing_proved, sizes_of, trial
-from lewa.learners.expectations import check_known, expected_values
-from lewa.learners.parameter_checks import require
+from lewa.learners.parameter_checks import check_known, expected_values, require
 from lewa.learners.parameters import ExpectedCosts, Positive, ShareOrAll, Step
 from lewa.theory import rivals
 from lewa.validation import as_count

@@ -11,7 +11,7 @@ from lewa.kernels import Program, dump, limit_now, no_program, positive, rule, s
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Available, Charged, Clock, CostMeans, Counts, Debt, Fresh, Key, PerAction, SquaredDeviations
 from lewa.learners.base import USUAL, Bandit, Learner, Parameters, Problem, Saved, nothing_proved, require, sizes_of, trial
-from lewa.learners.expectations import check_known, known_values
+from lewa.learners.parameter_checks import check_known, known_values
 from lewa.learners.parameters import Expected, Positive, Stream
 from lewa.theory import rivals
 from lewa.types import Matrix, Vector

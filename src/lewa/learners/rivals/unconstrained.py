@@ -10,9 +10,8 @@ import numpy as np
 from lewa.kernels.algebra import dot, play_largest, total
 from lewa.kernels.estimates import estimate_gains
 from lewa.kernels.roles import Axes, Counts, MeanRewards, OfActions, Scratch
-from lewa.kernels.weights.adahedge import AdaHedgeWeights, grow_adahedge
 from lewa.kernels.weights.hedge import Weights, draw, grow, grow_one, mix, normalize
-from lewa.kernels.weights.normalhedge import NormalHedgeWeights, grow_normalhedge
+from lewa.kernels.weights.of_gains import AdaHedgeWeights, NormalHedgeWeights, grow_adahedge, grow_normalhedge
 from lewa.learners.base import ENTRY, Bandit, Full, Learner, Parameters, Positive, Problem, Share, ShareOrAll, Step, Theorems
 from lewa.learners.paper.ewa import EwaState
 from lewa.theory import rivals

@@ -10,10 +10,10 @@ from lewa.kernels import normalize, play_one, rule
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
 from lewa.learners.base import USUAL, Bandit, Learner, Parameters, Problem, Saved, Vector, entropy_of, sizes_of, trial
-from lewa.learners.expectations import check_reserves, reserved_means
-from lewa.learners.parameter_checks import LARGEST, check_dual, require
+from lewa.learners.parameter_checks import LARGEST, check_dual, check_reserves, require, reserved_means
 from lewa.learners.parameters import NO_ACTION, Reserves, SpecialAction, Step
 from lewa.learners.problem import refuse_removed
+from lewa.learners.variants.anytime_lewa import begun, cost, open_decision
 from lewa.learners.variants.loss_rule import (
     ERROR,
     HELD,
@@ -28,11 +28,10 @@ from lewa.learners.variants.loss_rule import (
     LossRule,
     Weighted,
     blame,
-    cost,
     estimate,
     next_step,
-    open_decision,
     settle,
+    weigh,
 )
 from lewa.theory import bandit, delayed, delayed_losses
 from lewa.theory.delayed_losses import late_steps
@@ -277,13 +276,7 @@ def begin(learner: "LateAnytimeLossLewa", s: LateAnytimeLossLewaState, there: Fl
     start = start._replace(entropy=entropy_of(s.weights.log, there))
     if learner.is_capped:
         return start
-    answers, spent, waiting, squares = s.totals.tolist()
-    log_weights = -next_step(s) * s.losses
-    apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the losses, nothing is proved
-    if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
-        return start
-    prices = sqrt(waiting * squares)  # at least the sum of b over what is open
-    return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
+    return begun(s, start, -next_step(s) * s.losses, cost(s, s.losses.size))
 
 
 @dataclass(frozen=True)
@@ -361,15 +354,11 @@ class LateAnytimeLossLewa(Weighted, Adaptive, Actions, LossRule, Learner):
 
     def check(self) -> None:
         index = 0 <= self.cap_action < LARGEST and self.cap_action % 1 == 0
-        require(
-            index or self.cap_action == NO_ACTION, "cap_action must be the index of an action", cap_action=self.cap_action
-        )
+        law = "cap_action must be the index of an action"
+        require(index or self.cap_action == NO_ACTION, law, cap_action=self.cap_action)
         most = 1 - float(self.floor.max())
-        require(
-            0 <= self.cap_slack <= most + 1e-12,
-            f"cap_slack must lie between 0 and 1 - floor = {most:.6g}",
-            cap_slack=self.cap_slack,
-        )
+        law = f"cap_slack must lie between 0 and 1 - floor = {most:.6g}"
+        require(0 <= self.cap_slack <= most + 1e-12, law, cap_slack=self.cap_slack)
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
@@ -409,7 +398,8 @@ class LateAnytimeLossLewa(Weighted, Adaptive, Actions, LossRule, Learner):
             s.charged[:] = 0.0
             s.charged[s.multiplier.size] = SAFE
         else:
-            open_decision(s)
+            open_decision(s, cost(s, s.losses.size))
+            weigh(s)
 
     def learn(self, s: LateAnytimeLossLewaState, seen: Bandit) -> None:
         if seen.charged[s.queue.size] != SAFE:

@@ -22,6 +22,7 @@ from lewa.kernels.jit import rule
 from lewa.kernels.roles import Charged, Losses, Multiplier, Prices, Totals
 from lewa.kernels.weights.hedge import Weights, draw, log_sum, mix_advice, normalize, set_weights, shrink_one
 from lewa.learners.base import Bandit, Matrix, Reserves, Saved, Step, Vector
+from lewa.learners.variants.anytime_lewa import SPENT, cost, end, open_decision
 from lewa.types import State
 
 # The methods of the axes, as functions of the learner, its state and an answer.
@@ -275,7 +276,6 @@ class Late(AtTheDraw):
                 s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
 
 
-ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
 SAFE = -1.0  # in the place of b, of a decision for the safe action
 
 
@@ -311,62 +311,27 @@ class Adaptive(AtTheDraw):
         for j in range(s.queue.size):
             s.queue[j] = positive(s.queue[j] + self.floor[j] - seen.constraints[j])
         end(s, self.delta, seen.charged)
+        weigh(s)
 
     def charge(self, s: LateAnytimeLossLewaState, action: int) -> None:
         """Quote pi and b, and count the decision as open."""
-        open_decision(s)
+        open_decision(s, cost(s, s.losses.size))
+        weigh(s)
 
     def release(self, s: LateAnytimeLossLewaState, charged: Vector) -> None:
         """End a decision without an answer; one that is none of the learner's changed parameters or actions."""
         if charged[s.queue.size] > 0:
             end(s, self.delta, charged)
-        else:
-            weigh(s)
-
-
-@rule
-def open_decision(s: LateAnytimeLossLewaState) -> None:
-    """Quote pi and b; n grows by the cost of the decision, which is open from now on"""
-    b, m = 1.0, s.multiplier.size
-    for j in range(m):
-        s.charged[j] = s.multiplier[j]
-        b += s.multiplier[j]
-    s.charged[m] = b
-    s.totals[SPENT] += cost(s)
-    s.totals[OPEN] += 1
-    s.totals[SQUARES] += b * b
-    weigh(s)
-
-
-@rule
-def cost(s: LateAnytimeLossLewaState) -> float:
-    """K b^2 + sum (b^2 + b_u^2) over the open decisions u; b that of the next decision"""
-    b = 1.0
-    for j in range(s.multiplier.size):
-        b += s.multiplier[j]
-    return float((s.losses.size + s.totals[OPEN]) * b * b + s.totals[SQUARES])
+        weigh(s)
 
 
 @rule
 def next_step(s: LateAnytimeLossLewaState) -> float:
     """eta = sqrt(ln K/n) of the next decision"""
-    return sqrt(log(s.losses.size) / (s.totals[SPENT] + cost(s)))
+    return sqrt(log(s.losses.size) / (s.totals[SPENT] + cost(s, s.losses.size)))
 
 
 @rule
 def weigh(s: LateAnytimeLossLewaState) -> None:
     """w <- exp(-eta Lhat), eta the step of the next decision"""
     set_weights(s.weights, -next_step(s), s.losses)
-
-
-@rule
-def end(s: LateAnytimeLossLewaState, delta: float, charged: Vector) -> None:
-    """End a decision: s <- s + 1, pi <- Q/(delta sqrt(s + 1)); if its price was quoted, it was open"""
-    b = charged[s.queue.size]
-    if b > 0:
-        s.totals[OPEN] = max(s.totals[OPEN] - 1, 0.0)
-        s.totals[SQUARES] = max(s.totals[SQUARES] - b * b, 0.0) if s.totals[OPEN] > 0 else 0.0
-    s.totals[ANSWERS] += 1
-    for j in range(s.queue.size):
-        s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
-    weigh(s)

@@ -1,1 +1,0 @@
-"""Twists, which change a game: late feedback, noise, a narrower range, or missing actions."""
