@@ -20,7 +20,7 @@ SERVER = [
     "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl",
 ]  # fmt: skip
 WORKERS = [
-    "lewa.lab.execute", "lewa.report.charts", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf",
+    "lewa.lab.execute", "lewa.figures", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_agg", "scipy.optimize", "pandas", "pyarrow.parquet", "distributed.nanny",
 ]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")

@@ -7,13 +7,14 @@ the same three simulated models.
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 import lewa
-from lewa.report.charts import COLOURS, HEIGHT, INK, LEFT, MUTED, draw, entitle, label_ends, ticks, wide
+from lewa.figures import COLOURS, INK, MUTED, Label, Panel, draw, ticks
 from lewa.report.page import NAMED
 from lewa.types import Vector
 
@@ -63,17 +64,14 @@ def bills(contestant: Contestant, requests: int = REQUESTS) -> tuple[Vector, Vec
     return cost, good
 
 
-class Spending(NamedTuple):
+@dataclass(frozen=True)
+class Spending(Panel):
     """A panel: a curve for each contestant, in dollars per 1,000 requests, and the limit."""
 
-    title: str
     curves: tuple[tuple[str, Vector, Vector], ...]  # name, requests, cost
 
-    def height(self) -> float:
-        return HEIGHT
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(name) for name, *_ in self.curves)
+    def labels(self) -> list[Label]:
+        return [(name, COLOURS[n], float(cost[-1])) for n, (name, _, cost) in enumerate(self.curves)]
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         axes.set_yscale("log")
@@ -89,8 +87,6 @@ class Spending(NamedTuple):
         axes.set_xlabel("request", labelpad=2)
         axes.text(REQUESTS / 2 - 150, 13, "prices\ndouble", color=MUTED, ha="right", va="top")
         axes.text(REQUESTS / 50, 1000 * LIMIT * 0.93, "limit", color=INK, va="top")
-        entitle(axes, self.title, size)
-        label_ends(axes, [(name, COLOURS[n], float(c[-1])) for n, (name, _, c) in enumerate(self.curves)], size)
 
 
 def panels(costs: dict[str, Vector]) -> list[Spending]:

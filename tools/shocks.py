@@ -14,8 +14,8 @@ import numpy as np
 
 import lewa
 from lewa import learners
+from lewa.figures import COLOURS, FAINT, INK, MUTED
 from lewa.measures import best_fixed_play
-from lewa.report.charts import COLOURS, FAINT, INK, MUTED
 from lewa.types import Matrix, Vector
 
 ROOT = Path(__file__).parent.parent

@@ -17,9 +17,9 @@ from tools.site.mathematics import GREEK, NotAFormulaError, inline, tex, typeset
 from tools.site.prose import markdown, wrap_output
 
 import lewa
+from lewa.figures import Panel
 from lewa.game import Game
 from lewa.learners.base import Learner
-from lewa.report.charts import Panel
 
 pytestmark = pytest.mark.slow
 

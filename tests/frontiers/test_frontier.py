@@ -18,15 +18,15 @@ from lewa.data.files import read_data
 from lewa.data.log import Log
 from lewa.data.moments import Value, past_mean
 from lewa.data.off_policy import doubly_robust, ips, snips
+from lewa.figures import Lines, ticks
 from lewa.formatting import number
 from lewa.frontiers import Frontier, frontier
+from lewa.frontiers.figure import figure_title, panels
 from lewa.frontiers.of_log import HALVES, SHUFFLED
 from lewa.frontiers.tables import interval, tables
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 from lewa.report import frontier as show
-from lewa.report.charts import ticks
-from lewa.report.frontier_figure import BudgetPanel, figure_title, panels
 
 pytestmark = pytest.mark.slow
 
@@ -181,8 +181,8 @@ def test_tables_say_what_easing_the_line_yields_and_no_line_where_there_is_none(
 def test_the_price_is_drawn_as_the_steps_that_it_has() -> None:
     for own, way in (({"at_most": "dollars"}, "post"), ({"at_least": "seconds"}, "pre")):
         price = panels(frontier(table(), reward="quality", learner="lewa", points=2, **own))[1]  # type: ignore[arg-type]
-        assert isinstance(price, BudgetPanel)
-        assert price.strands[0].steps == way
+        assert isinstance(price, Lines)
+        assert price.curves[0].steps == way
 
 
 def test_scales_tell_their_numbers_apart() -> None:
@@ -441,8 +441,8 @@ def test_every_price_is_shown_and_every_number_of_a_cell_has_a_name() -> None:
 
 def test_learners_are_shown_at_what_they_spent_and_marked_where_they_missed_a_limit(result: Frontier) -> None:
     reward = panels(result)[0]
-    assert isinstance(reward, BudgetPanel)
-    strand = next(each for each in reward.strands if each.name == "squarecb-lewa")
+    assert isinstance(reward, Lines)
+    strand = next(each for each in reward.curves if each.name == "squarecb-lewa")
     spent = [point.learners["squarecb-lewa"].average["dollars"].mean for point in result.points]
     assert strand.x == pytest.approx(spent)
     over = tuple(cost > point.line for cost, point in zip(spent, result.points, strict=True))
@@ -474,20 +474,20 @@ def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
 
 def test_the_figure_shows_actions_the_curve_to_the_loosest_line_and_shares(result: Frontier) -> None:
     reward = panels(frontier(table(), **OWN, budgets=[0.002, 0.0149], learner="lewa"))[0]
-    assert isinstance(reward, BudgetPanel)
+    assert isinstance(reward, Lines)
     assert set(reward.actions) == set(MODELS)
     assert reward.actions["large"] == pytest.approx((MEANS[1][2], MEANS[0][2]))
-    best = reward.strands[0]
+    best = reward.curves[0]
     assert (best.x[-1], best.y[-1], best.flat) == (pytest.approx(0.0149), pytest.approx(MEANS[0].max()), "right")
     of_log = panels(frontier(log(), **OWN, points=3))
     assert len(of_log) == 4
     shares = of_log[3]
-    assert isinstance(shares, BudgetPanel)
-    assert {strand.name for strand in shares.strands} <= set(MODELS)
-    assert np.sum([strand.y for strand in shares.strands], axis=0) == pytest.approx(1)
-    assert isinstance(of_log[0], BudgetPanel)
-    assert of_log[0].strands[0].is_band
-    assert of_log[0].strands[1].proved is not None
+    assert isinstance(shares, Lines)
+    assert {strand.name for strand in shares.curves} <= set(MODELS)
+    assert np.sum([strand.y for strand in shares.curves], axis=0) == pytest.approx(1)
+    assert isinstance(of_log[0], Lines)
+    assert of_log[0].curves[0].low is not None
+    assert of_log[0].curves[1].proved is not None
     assert of_log[1].title == "quality gained per extra unit of dollars"
     assert figure_title(result) == "quality against dollars at most, 300 rounds, 3 seeds"
 

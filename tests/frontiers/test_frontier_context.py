@@ -15,8 +15,8 @@ from lewa.data.columns import Columns
 from lewa.data.frames import as_data
 from lewa.frontiers.budgets import Budgets
 from lewa.frontiers.context_gain import context_gains, price_policy
+from lewa.frontiers.figure import panels
 from lewa.frontiers.result import ContextGain
-from lewa.report.frontier_figure import panels
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
 
@@ -208,9 +208,9 @@ def test_one_picture_has_the_mixture_the_policy_and_the_ceiling() -> None:
     result = lewa.frontier(
         world(500, 3), reward="good", at_most="dollars", budgets=[0.4, 0.55, 0.8], context="task", learner="lewa", seeds=1
     )
-    names = [strand.name for strand in panels(result)[0].strands]  # type: ignore[attr-defined]
+    names = [strand.name for strand in panels(result)[0].curves]  # type: ignore[attr-defined]
     assert names == ["hindsight", "lewa", "with context", "per group", "per row, not achievable"]
-    assert "with context" in str([curve.get_label() for curve in result.plot().axes[0].get_lines()])
+    assert "with context" in [text.get_text() for text in result.plot().axes[0].texts]
     assert "per group" in str(result)
 
 

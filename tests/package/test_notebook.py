@@ -90,7 +90,7 @@ def test_a_trace_gives_rows_a_frame_a_table_and_a_figure() -> None:
     assert len(repr(trace)) < 100
     assert trace._repr_html_().count("<tr>") == 3
     figure = trace.plot()
-    assert [axes.get_ylabel() for axes in figure.axes] == ["reward per round", "net violation so far", "multiplier"]
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["reward per round", "net violation so far", "multiplier"]
     figure.savefig(BytesIO())
 
 
@@ -119,7 +119,7 @@ def test_a_status_gives_rows_a_frame_a_table_and_a_figure() -> None:
     assert repr(status) == f"<Status: 20 decisions by exp3: <b>cost {status.constraints[0].verdict}>"
     assert status.to_frame()["average"].tolist() == [pytest.approx(0.4)]
     assert "<b>" not in status._repr_html_()
-    assert status.plot().axes[0].get_ylabel() == "<b>cost at most 0.5"
+    assert status.plot().axes[0].texts[0].get_text() == "<b>cost at most 0.5"
 
 
 def test_the_replay_of_a_log_gives_rows_a_frame_a_table_and_a_figure(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_replay_of_a_log_gives_rows_a_frame_a_table_and_a_figure(tmp_path: P
     for name, sums in zip(("reward", "shortfall", "positive violation", "multiplier"), totals, strict=True):
         np.testing.assert_allclose(last[name], sums.ravel())
     assert run._repr_html_().count("<tr>") == 3
-    assert run.plot().get_suptitle() == f"{run.rounds} of 400 rows count, 2 seeds"
+    assert run.plot().texts[0].get_text() == f"{run.rounds} of 400 rows count, 2 seeds"
     pq.write_table(
         pa.table({name: list(values) for name, values in LOG.items()}), tmp_path / "log.parquet", row_group_size=90
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from lewa import figures
 from lewa.lab.run import run_study
 from lewa.lab.study import parse
-from lewa.report import charts
 
 SMALL = """
 name = "small <b>&</b>"
@@ -38,12 +38,12 @@ ONE_GAME = SMALL.replace('[[games]]\nname = "slow-burn"\nfloor = 0.5\n', "")
 @contextmanager
 def only_svg() -> Iterator[None]:
     """Leave the PNG and the PDF of each figure empty: they take most of the time of a report."""
-    saved = charts._saved
+    saved = figures._saved
 
     def quick(figure: Any, kind: str, **options: Any) -> bytes:
         return saved(figure, kind, **options) if kind == "svg" else b""
 
-    with patch.object(charts, "_saved", quick):
+    with patch.object(figures, "_saved", quick):
         yield
 
 

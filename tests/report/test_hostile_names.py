@@ -12,11 +12,11 @@ from rich.console import Console
 
 import lewa
 from lewa.cli import app
+from lewa.figures import draw
 from lewa.formatting import csv_cell, csv_table, figure_text
 from lewa.frontiers.result import Frontier
 from lewa.measures.rate_fit import fit_rate
 from lewa.report.captions import GROWTH
-from lewa.report.charts import draw
 from lewa.report.frontier import print_frontier, write_frontier
 from lewa.report.page import escape, markup
 from lewa.report.panels import Growths, Point

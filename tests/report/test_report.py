@@ -20,11 +20,11 @@ from tests.report.folders import ONE_GAME, SMALL, only_svg, study
 
 import lewa
 from lewa import cli
+from lewa.figures import Curve, apart, draw, short, wrapped
 from lewa.lab.storage import write_measures
 from lewa.report import study_report as report
-from lewa.report.charts import apart, draw, short, wrapped
 from lewa.report.page import markup
-from lewa.report.panels import NEAR, Curve, Curves, Level
+from lewa.report.panels import NEAR, Curves, Level
 from lewa.report.study_report import write_report
 
 pytestmark = pytest.mark.slow
@@ -480,16 +480,16 @@ def test_long_labels_are_broken_between_words() -> None:
 def line(name: str, height: float) -> Curve:
     marks = np.array([1, 10, 100])
     values = height * marks / 100
-    return Curve(name, "#0b68a8", marks, values, values, values)
+    return Curve(name, marks, values, values, values, colour="#0b68a8")
 
 
 def test_what_is_proved_far_above_is_said_in_the_label() -> None:
     far, near = Level("a", "#0b68a8", 10 * NEAR), Level("b", "#c4500f", 9.0)
-    labels = [text for text, *_ in Curves("", (line("a", 8.0), line("b", 7.0)), (far, near))._labels()]
+    labels = [text for text, *_ in Curves("", (line("a", 8.0), line("b", 7.0)), (far, near)).labels()]
     assert labels == ["a\nproved \N{LESS-THAN OR EQUAL TO} 30", "b", "proved: b"]
 
 
 def test_what_is_proved_of_several_is_drawn_once() -> None:
     levels = (Level("a", "#0b68a8", 9.0), Level("b", "#c4500f", 9.0))
-    labels = [text for text, *_ in Curves("", (line("a", 8.0), line("b", 7.0)), levels)._labels()]
+    labels = [text for text, *_ in Curves("", (line("a", 8.0), line("b", 7.0)), levels).labels()]
     assert labels == ["a", "b", "proved"]

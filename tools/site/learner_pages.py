@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 import lewa
+from lewa import figures
 from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
 from lewa.learners import ALL, FAMILIES, WRAPPERS, about, make, settings_of
 from lewa.measures.trace import Trace
-from lewa.report import charts, page, panels
+from lewa.report import page, panels
 from lewa.types import Matrix, Vector
 from tools.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
 from tools.site.prose import blocks, fenced, prose
@@ -266,7 +267,7 @@ def draw(name: str) -> str:
     trace = lewa.play(learner, GAME, SHORT, seeds=[SEED], every_round=True)
     said = lewa.guarantee(learner, GAME.actions, SHORT)
     regret, shortfall, multiplier, plays = paths(trace)
-    drawing: list[charts.Panel] = [
+    drawing: list[figures.Panel] = [
         curve("regret", regret, said.regret),
         curve("violation", np.maximum(shortfall, 0.0), said.violation[0] if said.violation else None),
         against_the_line(shortfall),
@@ -286,12 +287,12 @@ per round.
 {{ .caption }}"""
 
 
-def panels_drawn(drawing: list[charts.Panel], name: str) -> list[str]:
+def panels_drawn(drawing: list[figures.Panel], name: str) -> list[str]:
     """Return the panels as pieces of HTML."""
     kinds = tuple((type(panel), panel.title, bool(getattr(panel, "levels", ()))) for panel in drawing)
     if SHARED is not None and kinds in SHARED:
         return SHARED[kinds]
-    pieces = list(page.inline(charts.draw(drawing, name, ["svg"]), [panel.title for panel in drawing]))
+    pieces = list(page.inline(figures.draw(drawing, name, ["svg"]), [panel.title for panel in drawing]))
     if SHARED is not None:
         SHARED[kinds] = pieces
     return pieces
@@ -317,18 +318,18 @@ def paths(trace: Trace) -> tuple[Vector, Vector, Vector, Matrix]:
 
 def curve(title: str, values: Vector, proved: float | None = None) -> panels.Curves:
     """One line, and what is proved of its end."""
-    levels = () if proved is None else (panels.Level(title, charts.COLOURS[1], proved),)
-    return panels.Curves(title, (seen(title, charts.COLOURS[0], values),), levels)
+    levels = () if proved is None else (panels.Level(title, figures.COLOURS[1], proved),)
+    return panels.Curves(title, (seen(title, figures.COLOURS[0], values),), levels)
 
 
 def against_the_line(shortfall: Vector) -> panels.Curves:
     """What the constraint was on average so far, and the floor."""
     average = FLOOR - shortfall / np.arange(1, SHORT + 1)
-    floor = seen(f"floor {FLOOR:g}", charts.COLOURS[1], np.full(SHORT, FLOOR))
-    return panels.Curves("the constraint on average", (seen("so far", charts.COLOURS[0], average), floor))
+    floor = seen(f"floor {FLOOR:g}", figures.COLOURS[1], np.full(SHORT, FLOOR))
+    return panels.Curves("the constraint on average", (seen("so far", figures.COLOURS[0], average), floor))
 
 
-def seen(name: str, colour: str, values: Vector) -> panels.Curve:
+def seen(name: str, colour: str, values: Vector) -> figures.Curve:
     """A line through as many rounds as can be told apart."""
     at = values[SEEN - 1]
-    return panels.Curve(name, colour, SEEN, at, at, at)
+    return figures.Curve(name, SEEN.astype(np.float64), at, at, at, colour=colour)

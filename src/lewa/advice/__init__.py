@@ -71,7 +71,7 @@ class Advice(NamedTuple):
             notebook.Curve(choice.called, np.array([float(n)]), np.array([choice.share]), points=True)
             for n, choice in enumerate(self.ranked[:DRAWN], 1)
         ]
-        return notebook.figure("", [notebook.Panel("the larger of regret/T and violation/T", "rank", curves)])
+        return notebook.figure("", [notebook.Lines("the larger of regret/T and violation/T", "rank", curves)])
 
     def _repr_html_(self) -> str:
         return notebook.html_table(repr(self)[1:-1], self.rows()[:DRAWN], (self.reason, self.in_practice))

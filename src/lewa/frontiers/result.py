@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from lewa import notebook
 from lewa.data.columns import Quantity
 from lewa.data.moments import Value
@@ -173,25 +171,10 @@ class Frontier:
         return notebook.frame(self.rows())
 
     def plot(self) -> "Figure":
-        """Return a matplotlib figure: the best reward at each limit, single actions, and learners."""
-        line = np.array([point.line for point in self.curve])
-        value = np.array([point.value for point in self.curve])
-        error = np.array([point.error for point in self.curve])
-        curves = [notebook.Curve("best", line, value, value - error, value + error)]
-        for name in self.learners:
-            results = [point.learners[name] for point in self.points if name in point.learners]
-            means = [(result.average[self.varied].mean, result.reward) for result in results]  # at what was spent
-            y, low, high = (np.array([mean[n] for _, mean in means]) for n in range(3))
-            curves.append(notebook.Curve(name, np.array([at for at, _ in means]), y, low, high, points=True))
-        if self.context:
-            at, policy = np.array([(each.line, each.policy) for each in self.context]).T
-            low, high = np.array([(each.low - each.gain, each.high - each.gain) for each in self.context]).T
-            curves.append(notebook.Curve("with context", at, policy, policy + low, policy + high))
-        for action, values in self.action_means.items():
-            x, y = np.array([values[self.varied]]), np.array([values[self.reward.name]])
-            curves.append(notebook.Curve(f"{action} alone", x, y, points=True))
-        panel = notebook.Panel(f"{self.reward.name} per round", self.across, curves)
-        return notebook.figure(f"{self.rounds:,} rounds{f' of {self.source}' if self.source else ''}", [panel])
+        """Return the figure that `lewa frontier --out` writes, for matplotlib."""
+        from lewa.frontiers.figure import figure_title, panels  # the panels are made of this class
+
+        return notebook.figure(figure_title(self), panels(self))
 
     def _repr_html_(self) -> str:
         return notebook.html_table(f"{self.reward.name} against {self.across}", self.rows(), self.notes)

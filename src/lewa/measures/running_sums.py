@@ -69,7 +69,7 @@ class Run:
         reward = [("", [each.reward / each.rounds for each in seeds])]
         panels = {"reward per round": reward, "net violation so far": short, "multiplier": prices}
         drawn = [
-            notebook.Panel(name, "round", [c for part in parts for c in _curves(seeds, *part)])
+            notebook.Lines(name, "round", [c for part in parts for c in _curves(seeds, *part)])
             for name, parts in panels.items()
         ]
         return notebook.figure(repr(self)[1:-1].partition(": ")[2], drawn)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from lewa.figures import COLOURS, Panel
 from lewa.paper.rules import fraction
 from lewa.paper.verdicts import VerdictLine
 from lewa.report import captions
-from lewa.report.charts import COLOURS, Panel
 from lewa.report.page import Heading, Part, Picture, Text, slug
 from lewa.report.panels import Growths, Point
 from lewa.report.results import Result, StudyFolder

@@ -5,11 +5,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lewa.figures import draw
 from lewa.formatting import csv_table, printable_text
+from lewa.frontiers.figure import figure_title, panels
 from lewa.frontiers.result import Frontier, Point
 from lewa.frontiers.tables import sentences, tables
-from lewa.report.charts import draw
-from lewa.report.frontier_figure import figure_title, panels
 from lewa.report.tables import table
 from lewa.schema import json_text
 

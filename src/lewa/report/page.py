@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
 from lewa import formatting
-from lewa.report.charts import COLOURS, FAINT, INK, MUTED, Drawing
+from lewa.figures import COLOURS, FAINT, INK, MUTED, Drawing
 
 # What the page calls the colours of figures, so that they can be others in the dark.
 NAMED = {INK: "--ink", MUTED: "--muted", FAINT: "--faint"} | {colour: f"--line-{n}" for n, colour in enumerate(COLOURS)}

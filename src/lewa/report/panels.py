@@ -1,24 +1,23 @@
 """The panels of figures: quantities over rounds, over horizons, against another learner, or as shares."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lewa.formatting import figure_text
-from lewa.measures.rate_fit import RateFit
-from lewa.report.charts import (
+from lewa.figures import (
     HEIGHT,
     INK,
     LEADING,
     LEFT,
     MUTED,
     SIZE,
+    Curve,
     Label,
+    Panel,
     bend,
     bent_ticks,
-    entitle,
-    label_ends,
     log_ticks,
     rounds_axis,
     short,
@@ -27,6 +26,8 @@ from lewa.report.charts import (
     wide,
     wrapped,
 )
+from lewa.formatting import figure_text
+from lewa.measures.rate_fit import RateFit
 from lewa.types import Indices, Matrix, Vector
 
 if TYPE_CHECKING:  # it is an extra
@@ -35,19 +36,7 @@ if TYPE_CHECKING:  # it is an extra
 RANGE = 1e6  # from the largest value to the smallest that is told from zero
 DECADES = 3.0  # of rounds that are drawn: before them everything is small
 NEAR = 3.0  # times the highest curve: what is proved farther up is in the label, not drawn
-BENDING = ", symmetric log scale"
 BESIDE = 8.0  # points that the name of a vertical scale takes
-
-
-class Curve(NamedTuple):
-    """The mean over seeds at some rounds, and the band from the lowest seed to the highest."""
-
-    name: str
-    colour: str
-    rounds: Indices  # (n,)
-    mean: Vector  # (n,)
-    low: Vector
-    high: Vector
 
 
 class Level(NamedTuple):
@@ -81,10 +70,10 @@ class Difference(NamedTuple):
     high: float
 
 
-class Curves(NamedTuple):
+@dataclass(frozen=True)
+class Curves(Panel):
     """A quantity over rounds, with a line for each learner."""
 
-    title: str
     curves: tuple[Curve, ...]
     levels: tuple[Level, ...] = ()
 
@@ -92,7 +81,7 @@ class Curves(NamedTuple):
         """Return the levels near enough to be drawn; those far above are in the label of their learner."""
         if self._width() is not None:
             return self.levels
-        top = max(float(np.abs(curve.high).max()) for curve in self.curves)
+        top = max(float(np.abs(curve.ends[1]).max()) for curve in self.curves)
         return tuple(level for level in self.levels if level.value <= NEAR * top)
 
     def _dashed(self) -> list[Level]:
@@ -109,26 +98,20 @@ class Curves(NamedTuple):
             for levels in same.values()
         ]
 
-    def _labels(self) -> list[Label]:
+    def labels(self) -> list[Label]:
         near = self._near()
         far = {level.name: level.value for level in self.levels if level not in near}
         labels = []
         for curve in self.curves:
             more = f"\nproved \N{LESS-THAN OR EQUAL TO} {short(far[curve.name])}" if curve.name in far else ""
-            labels.append((wrapped(curve.name) + more, curve.colour, float(curve.mean[-1])))
+            labels.append((wrapped(curve.name) + more, curve.colour, float(curve.y[-1])))
         return labels + [(wrapped(level.name), level.colour, level.value) for level in self._dashed()]
 
     def _width(self) -> float | None:
-        return bend([float(np.abs([curve.low, curve.high]).max()) for curve in self.curves])
-
-    def height(self) -> float:
-        return max(HEIGHT, sum(tall(label[0]) for label in self._labels()))
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(label[0]) for label in self._labels())
+        return bend([float(np.abs(curve.ends).max()) for curve in self.curves])
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
-        last = int(self.curves[0].rounds[-1])
+        last = int(self.curves[0].x[-1])
         first = max(1.0, last / 10**DECADES)
         bent = self._width()
         if bent is not None:
@@ -136,43 +119,37 @@ class Curves(NamedTuple):
         axes.margins(y=0.04)
         axes.axhline(0, color=MUTED, linewidth=0.6, zorder=0)
         for curve in self.curves:
-            seen = curve.rounds >= first
-            x, low, high = curve.rounds[seen], curve.low[seen], curve.high[seen]
-            axes.fill_between(x, low, high, color=curve.colour, alpha=0.16, linewidth=0)
-            axes.plot(x, curve.mean[seen], color=curve.colour, linewidth=1.3)
+            seen = curve.x >= first
+            x, (low, high) = curve.x[seen], curve.ends
+            axes.fill_between(x, low[seen], high[seen], color=curve.colour, alpha=0.16, linewidth=0)
+            axes.plot(x, curve.y[seen], color=curve.colour, linewidth=1.3)
         for level in self._dashed():
             axes.axhline(level.value, color=level.colour, linewidth=0.7, dashes=(4, 3))
-        if all((curve.low >= 0).all() for curve in self.curves):
-            axes.set_ylim(bottom=0, top=None if any(curve.high.any() for curve in self.curves) else 1)
+        if all((curve.ends[0] >= 0).all() for curve in self.curves):
+            axes.set_ylim(bottom=0, top=None if any(curve.ends[1].any() for curve in self.curves) else 1)
         if bent is None:
             ticks(axes.yaxis, 5)
         else:
             axes.set_yticks(*bent_ticks(axes.get_ylim(), bent))
         rounds_axis(axes, first, last)
-        entitle(axes, self.title + BENDING * (bent is not None), size)
-        label_ends(axes, self._labels(), size)
 
 
-class Growths(NamedTuple):
+@dataclass(frozen=True)
+class Growths(Panel):
     """A quantity at several horizons, on logarithmic scales: the slopes of lines are exponents."""
 
-    title: str
     points: tuple[Point, ...]
     across: str = ""  # the label of the vertical scale
 
-    def _labels(self) -> list[Label]:
+    left = LEFT + BESIDE
+
+    def labels(self) -> list[Label]:
         labels = []
         for point in self.points:
             slope = "" if point.fit is None else f"slope {point.fit.slope:.2f} ".replace("-", "\N{MINUS SIGN}")
             text = f"{wrapped(point.name)}\n{slope}{point.beside}".rstrip()
             labels.append((text, point.colour, point.values[-1]))
         return labels
-
-    def height(self) -> float:
-        return max(HEIGHT, sum(tall(label[0]) for label in self._labels()))
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT + BESIDE, 14 + max(wide(label[0]) for label in self._labels())
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         every = np.array([value for point in self.points for value in point.values])
@@ -207,8 +184,6 @@ class Growths(NamedTuple):
         else:
             axes.set_yticks(*bent_ticks(axes.get_ylim(), bent))
         axes.set_ylabel(figure_text(self.across), labelpad=2)
-        entitle(axes, self.title + BENDING * (bent is not None), size)
-        label_ends(axes, self._labels(), size)
 
     def _bent(self, every: Vector) -> float | None:
         """Return the power of ten below every value but zero, where one is not positive; None for a logarithmic scale."""
@@ -218,10 +193,10 @@ class Growths(NamedTuple):
         return float(10 ** np.floor(np.log10(max(sizes.min(), sizes.max() / RANGE)))) if sizes.size else 1.0
 
 
-class Differences(NamedTuple):
+@dataclass(frozen=True)
+class Differences(Panel):
     """The differences of learners to one learner, on the same rounds."""
 
-    title: str
     rows: tuple[Difference, ...]
 
     def _intervals(self) -> list[str]:
@@ -255,26 +230,22 @@ class Differences(NamedTuple):
         else:
             axes.set_xticks(*bent_ticks(axes.get_xlim(), bent, most=5))
             axes.minorticks_off()
-        entitle(axes, self.title + BENDING * (bent is not None), size)
 
 
-class Shares(NamedTuple):
+@dataclass(frozen=True)
+class Shares(Panel):
     """A play over time: the share of each action."""
 
-    title: str
     rounds: Indices  # (n,)
     play: Matrix  # (K, n)
 
-    def _labels(self) -> list[Label]:
+    def labels(self) -> list[Label]:
         ends = np.concatenate([[0.0], np.cumsum(self.play[:, -1])])
         middles = (ends[:-1] + ends[1:]) / 2
         return [(f"action {i + 1}", INK, float(middle)) for i, middle in enumerate(middles)]
 
     def height(self) -> float:
         return max(0.6 * HEIGHT, len(self.play) * tall(""))
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(label[0]) for label in self._labels())
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         last = int(self.rounds[-1])
@@ -287,5 +258,3 @@ class Shares(NamedTuple):
         axes.set_ylim(0, 1)
         axes.set_yticks([0, 0.5, 1], ["0", "\N{VULGAR FRACTION ONE HALF}", "1"])
         rounds_axis(axes, first, last)
-        entitle(axes, self.title, size)
-        label_ends(axes, self._labels(), size)

@@ -5,14 +5,15 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from lewa.figures import Curve, Panel
 from lewa.measures.rate_fit import fit_rate, mean_interval
+from lewa.notebook import mean_curve
 from lewa.paper.rules import fraction
 from lewa.paper.verdicts import VerdictLine
 from lewa.report import captions
 from lewa.report.captions import LEVEL
-from lewa.report.charts import Panel
 from lewa.report.page import Folded, Part, Picture, slug
-from lewa.report.panels import Curve, Curves, Difference, Differences, Growths, Level, Point, Shares
+from lewa.report.panels import Curves, Difference, Differences, Growths, Level, Point, Shares
 from lewa.report.results import Group, Result, Strand
 from lewa.report.study_tables import fit
 from lewa.report.table_files import interval
@@ -91,7 +92,7 @@ def _curve(strand: Strand, measure: str, constraint: int = 0) -> Curve:
     values = strand.results[-1].each(measure)
     assert values is not None  # where there are marks, there are curves
     values = values if values.ndim == 2 else values[:, constraint]
-    return Curve(strand.name, strand.colour, _marks(strand), values.mean(axis=0), values.min(axis=0), values.max(axis=0))
+    return mean_curve(strand.name, _marks(strand).astype(np.float64), values)._replace(colour=strand.colour)
 
 
 def _marks(strand: Strand) -> Indices:
@@ -182,7 +183,7 @@ def _inside(strands: Sequence[Strand]) -> list[Panel]:
         return panels
     for j, title, having in _constraints(strands):
         curves = [_curve(strand, "multiplier_curve", j) for strand in having]
-        moving = tuple(curve for curve in curves if curve.high.any())  # who has no multiplier is not drawn
+        moving = tuple(curve for curve in curves if curve.ends[1].any())  # who has no multiplier is not drawn
         if moving:
             panels.append(Curves(f"Multiplier{title}", moving))
     for strand in strands:

@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from lewa.figures import Drawing, draw
 from lewa.lab.places import processes
 from lewa.lab.storage import read_json, write
 from lewa.paper.league import Standing
 from lewa.paper.reproduce import Reproduction
 from lewa.report import captions
-from lewa.report.charts import Drawing, draw
 from lewa.report.failures import failures
 from lewa.report.page import Folded, Heading, Part, Section, Text, page, slug
 from lewa.report.results import Result, StudyFolder, group, read_study

@@ -83,7 +83,7 @@ class Guarantee(NamedTuple):
             notebook.Curve(str(row["bound on"]), np.array([float(n)]), np.array([row["at most"]]), points=True)
             for n, row in enumerate(self.rows())
         ]
-        return notebook.figure(self.source, [notebook.Panel("at most", "bounds, in order", curves)])
+        return notebook.figure(self.source, [notebook.Lines("at most", "bounds, in order", curves)])
 
     def _repr_html_(self) -> str:
         return notebook.html_table(repr(self)[1:-1], self.rows(), self.assumptions)

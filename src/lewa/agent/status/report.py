@@ -126,7 +126,7 @@ class Status(NamedTuple):
                 if (middle := getattr(item, name)) is not None:
                     low, high = (np.array([middle if end is None else end]) for end in band)
                     curves.append(notebook.Curve(name, np.array([float(n)]), np.array([middle]), low, high, points=True))
-            panels.append(notebook.Panel(f"{item.name} {item.sense} {item.limit:g}", "", curves, item.limit))
+            panels.append(notebook.Lines(f"{item.name} {item.sense} {item.limit:g}", "", curves, item.limit))
         return notebook.figure(f"{self.decisions} decisions by {self.learner}", panels)
 
     def _repr_html_(self) -> str:

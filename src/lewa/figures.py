@@ -1,4 +1,4 @@
-"""Draw figures: a grid of panels with direct labels, as SVG, PNG and PDF; panels.py has the panels.
+"""Draw figures: a grid of panels with direct labels, for notebooks, or as SVG, PNG and PDF.
 
 Every label is at the end of its line, in its colour; labels that would overlap are moved apart; there are no legends.
 The files do not depend on the date, the machine's settings or its fonts: the same numbers give the same bytes.
@@ -6,14 +6,17 @@ The files do not depend on the date, the machine's settings or its fonts: the sa
 
 import io
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa.formatting import figure_text, printable_text
 from lewa.types import Vector
+from lewa.version import importing
 
 if TYPE_CHECKING:  # it is an extra
     from matplotlib.axes import Axes
@@ -30,29 +33,41 @@ HEIGHT = 132.0  # the least height of a panel's axes
 LEFT, TOP, BOTTOM, GAP = 38.0, 24.0, 30.0, 12.0
 HEAD = 20.0  # above all panels, where the figure has a title
 SIZE, LEADING = 7.5, 9.2  # of the text
+SMALL = SIZE - 1  # of the names of points
 WRAP = 19  # characters of a label's line
 SIZES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+NOTEBOOK = 150.0  # dots to an inch of a figure that is no file
+BENDING = ", symmetric log scale"
 BENT = 8.0  # times the typical line: where one is as much larger, the scale is bent so that the others can be seen
 
 
+Box: TypeAlias = tuple[float, float, float, float]  # left, top, width, height
 Label: TypeAlias = tuple[str, str, float]  # what it says, its colour, and the value at which its line ends
 
 
-class Panel(Protocol):
-    """A panel of a figure."""
+@dataclass(frozen=True)
+class Panel:
+    """A panel of a figure; a kind of panel says what is drawn."""
 
-    @property
-    def title(self) -> str:
-        """The title."""
+    title: str
+
+    left: ClassVar[float] = LEFT  # the space left of the axes
+
+    def labels(self) -> list[Label]:
+        """Return the labels right of the axes."""
+        return []
 
     def height(self) -> float:
         """Return the height of the axes in points."""
+        return max(HEIGHT, sum(tall(text) for text, *_ in self.labels()))
 
     def margins(self) -> tuple[float, float]:
         """Return the space left and right of the axes in points."""
+        return self.left, 14 + max((wide(text) for text, *_ in self.labels()), default=0.0)
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
-        """Draw into axes of this size in points."""
+        """Draw into axes of this size in points, all but the title and the labels."""
+        raise NotImplementedError(f"{type(self).__name__} must draw itself")
 
 
 # The parts of a panel ----------------------------------------------------------------------------------------------------
@@ -88,25 +103,15 @@ def tall(label: str) -> float:
 
 def apart(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Return the middles of labels of these heights that do not overlap, as near as possible to the wanted ones."""
+    from scipy.optimize import isotonic_regression  # imported here: it takes long
+
     order = np.argsort(wanted, kind="stable")
     sizes = np.asarray(heights, dtype=np.float64)[order]
     offsets = np.cumsum(sizes) - sizes / 2
-    starts = _increasing((np.asarray(wanted, dtype=np.float64)[order] - offsets).tolist())
+    starts = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - offsets).x  # the nearest that increase
     middles = np.empty(len(order))
     middles[order] = np.clip(starts, low, max(low, high - float(sizes.sum()))) + offsets
     return [float(y) for y in middles]
-
-
-def _increasing(values: Sequence[float]) -> Vector:
-    """Return the increasing sequence that is nearest to the values: where they decrease, it is their mean."""
-    steps: list[tuple[float, int]] = []  # the sum of values that have the same place, and their number
-    for value in values:
-        total, count = value, 1
-        while steps and steps[-1][0] * count >= total * steps[-1][1]:
-            total, count = total + steps[-1][0], count + steps[-1][1]
-            steps.pop()
-        steps.append((total, count))
-    return np.repeat([total / count for total, count in steps], [count for _, count in steps])
 
 
 def bend(sizes: Sequence[float]) -> float | None:
@@ -174,7 +179,6 @@ def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> 
     if not labels:
         return
     width, height = size
-    axes.set_ylim(axes.get_ylim())  # from here on the scale stays as it is
     to_axes = axes.transAxes.inverted()
     ends = [float(to_axes.transform(axes.transData.transform((1.0, value)))[1]) * height for _, _, value in labels]
     ends = [min(max(end, 0.0), height) for end in ends]
@@ -191,6 +195,113 @@ def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> 
         )
         label = axes.text(1 + 10 / width, place / height, figure_text(text), transform=axes.transAxes, color=colour)
         label.set(va="center", linespacing=LEADING / SIZE / 1.2)
+
+
+# Curves -------------------------------------------------------------------------------------------------------------------
+
+
+class Curve(NamedTuple):
+    """A line, with a band around it if it has ends, or points with bars."""
+
+    name: str
+    x: Vector
+    y: Vector
+    low: Vector | None = None
+    high: Vector | None = None
+    points: bool = False  # whether to draw points with bars in place of a band
+    colour: str = ""  # another one for each curve of a panel by default
+    proved: tuple[Vector, Vector] | None = None  # the proved interval, drawn as a thinner bar
+    dashed: bool = False
+    steps: str = ""  # "pre" or "post" for a line of steps: a value holds before its point, or after it
+    flat: str = ""  # "left" or "right": the side on which the line continues horizontally
+    hollow: tuple[bool, ...] = ()  # whether each point is drawn hollow
+
+    @property
+    def ends(self) -> tuple[Vector, Vector]:
+        """Return the ends of the band; without one the line itself."""
+        return self.y if self.low is None else self.low, self.y if self.high is None else self.high
+
+
+@dataclass(frozen=True)
+class Lines(Panel):
+    """Curves over a linear axis, with single actions as points."""
+
+    across: str
+    curves: Sequence[Curve]
+    limit: float | None = None  # a dashed line at this height
+    actions: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def _coloured(self) -> list[Curve]:
+        colours = cycle(COLOURS)
+        return [curve if curve.colour else curve._replace(colour=next(colours)) for curve in self.curves]
+
+    def labels(self) -> list[Label]:
+        """Return the names of the curves."""
+        return [(wrapped(curve.name), curve.colour, float(curve.y[-1])) for curve in self._coloured() if curve.name]
+
+    def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
+        """Draw the curves, then names beside the points."""
+        curves = self._coloured()
+        for curve in curves:
+            _draw_curve(axes, curve)
+        if self.actions:
+            axes.plot(*zip(*self.actions.values(), strict=True), color=MUTED, marker="o", markersize=3, linestyle="none")
+        if self.limit is not None:
+            axes.axhline(self.limit, color=MUTED, linewidth=0.7, dashes=(4, 3))
+        axes.margins(x=0.03, y=0.06)
+        if all((curve.y >= 0).all() for curve in curves) and not any(curve.y.any() for curve in curves):
+            axes.set_ylim(0, 1)
+        limits = axes.get_xlim()
+        for curve in curves:
+            end, at = (limits[0], 0) if curve.flat == "left" else (limits[1], -1)
+            if curve.flat:
+                axes.plot([curve.x[at], end], [curve.y[at]] * 2, color=curve.colour, linewidth=1.1)
+        axes.set_xlim(limits)
+        axes.set_ylim(axes.get_ylim())
+        ticks(axes.xaxis, 5)
+        ticks(axes.yaxis, 5)
+        axes.set_xlabel(figure_text(self.across), labelpad=2)
+        _name_points(axes, self.actions, size)
+
+
+def _draw_curve(axes: "Axes", curve: Curve) -> None:
+    style: dict[str, Any] = {"dashes": (4, 3)} if curve.dashed else {}
+    style |= {"drawstyle": f"steps-{curve.steps}"} if curve.steps else {}
+    marker = "o" if curve.points or curve.x.size == 1 else ""
+    axes.plot(curve.x, curve.y, color=curve.colour, linewidth=1.1, marker=marker, markersize=2.8, **style)
+    hollow = np.flatnonzero(curve.hollow)
+    if hollow.size:
+        at = curve.x[hollow], curve.y[hollow]
+        axes.plot(*at, color=curve.colour, linestyle="none", marker="o", markersize=4, markerfacecolor="white", zorder=3)
+    if curve.low is not None and curve.points:
+        axes.vlines(curve.x, *curve.ends, color=curve.colour, linewidth=1.6)
+    elif curve.low is not None:
+        axes.fill_between(curve.x, *curve.ends, color=curve.colour, alpha=0.12, linewidth=0)
+    if curve.proved is not None:
+        axes.vlines(curve.x, *curve.proved, color=curve.colour, linewidth=0.6)
+
+
+def _name_points(axes: "Axes", points: Mapping[str, tuple[float, float]], size: tuple[float, float]) -> None:
+    """Write names beside points where there is room, best above left, which is clear of the curve."""
+    to_axes = axes.transAxes.inverted()
+    places = {name: np.asarray(to_axes.transform(axes.transData.transform(point))) * size for name, point in points.items()}
+    taken = [(x - 2, y - 2, x + 2, y + 2) for x, y in places.values()]
+    for name, (x, y) in places.items():
+        w, h = wide(name) * SMALL / SIZE, LEADING
+        over, under, middle = y + 1, y - 1 - h, y - h / 2
+        for left, bottom in ((x - 3 - w, over), (x + 3, under), (x + 4, middle), (x - 4 - w, middle), (x - w / 2, over + 2)):
+            box = (left, bottom, left + w, bottom + h)
+            if box[0] >= 0 and box[2] <= size[0] and not any(_overlap(box, other) for other in taken):
+                at = ((left + w / 2) / size[0], (bottom + h / 2) / size[1])
+                axes.text(
+                    *at, figure_text(name), transform=axes.transAxes, color=MUTED, size=SMALL, ha="center", va="center"
+                )
+                taken.append(box)
+                break
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 # The figure --------------------------------------------------------------------------------------------------------------
@@ -211,13 +322,31 @@ class Drawing(NamedTuple):
     svg: str
     png: bytes
     pdf: bytes
-    boxes: tuple[tuple[float, float, float, float], ...]
+    boxes: tuple[Box, ...]
 
 
 def draw(panels: Sequence[Panel], name: str, kinds: Collection[str] = KINDS, title: str = "") -> Drawing:
-    """Draw the panels in two columns; the name makes those in the SVG unique, so that a page can have several figures."""
+    """Draw the panels in two columns, in some of the formats; the others are empty.
+
+    The name is a prefix that makes the names inside the SVG unique, so that one page can have several figures.
+    """
     with _settings(name):
-        return _draw(panels, kinds, title)
+        drawing, boxes = _figure(panels, title)
+        drawing.patch.set_visible(False)
+        files = dict.fromkeys(KINDS, b"")
+        for kind, options in OPTIONS.items():
+            if kind in kinds:
+                files[kind] = _saved(drawing, kind, **options)
+            drawing.patch.set(visible=True, facecolor="white")  # on a page, it is the page that has a colour
+    return Drawing(files["svg"].decode(), files["png"], files["pdf"], boxes)
+
+
+def figure(title: str, panels: Sequence[Panel]) -> "Figure":
+    """Return the panels as a matplotlib figure; it has no window that would have to be closed."""
+    with importing("a figure", "lab"), _settings("lewa"):
+        drawing, _ = _figure(panels, title, NOTEBOOK)
+        drawing.draw_without_rendering()  # ticks take their style when they are drawn first
+    return drawing
 
 
 @contextmanager
@@ -262,7 +391,8 @@ def _settings(name: str) -> Iterator[None]:
         yield
 
 
-def _draw(panels: Sequence[Panel], kinds: Collection[str], title: str = "") -> Drawing:
+def _figure(panels: Sequence[Panel], title: str, dpi: float | None = None) -> "tuple[Figure, tuple[Box, ...]]":
+    """Return a figure, and the position of its panels."""
     from matplotlib.figure import Figure
 
     rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
@@ -270,10 +400,9 @@ def _draw(panels: Sequence[Panel], kinds: Collection[str], title: str = "") -> D
     columns = min(2, len(panels))
     head = HEAD if title else 0.0
     whole = (columns * WIDTH + (columns - 1) * GAP, sum(heights) + head)
-    figure = Figure(figsize=(whole[0] / POINT, whole[1] / POINT))
-    figure.patch.set_visible(False)
+    drawing = Figure(figsize=(whole[0] / POINT, whole[1] / POINT), dpi=dpi)
     if title:
-        figure.text(8 / whole[0], 1 - 12 / whole[1], figure_text(title), color=INK, size=SIZE + 2.5, va="center")
+        drawing.text(8 / whole[0], 1 - 12 / whole[1], figure_text(title), color=INK, size=SIZE + 2.5, va="center")
     boxes = []
     down = head
     for row, high in zip(rows, heights, strict=True):
@@ -282,16 +411,14 @@ def _draw(panels: Sequence[Panel], kinds: Collection[str], title: str = "") -> D
             left, right = panel.margins()
             size = (WIDTH - left - right, high - TOP - BOTTOM)
             corner = ((across + left) / whole[0], 1 - (down + high - BOTTOM) / whole[1])
-            axes = figure.add_axes((*corner, size[0] / whole[0], size[1] / whole[1]))
+            axes = drawing.add_axes((*corner, size[0] / whole[0], size[1] / whole[1]))
             panel.draw(axes, size)
+            axes.set_ylim(axes.get_ylim())  # from here on the scale stays as it is
+            entitle(axes, panel.title + BENDING * ("symlog" in (axes.get_xscale(), axes.get_yscale())), size)
+            label_ends(axes, panel.labels(), size)
             boxes.append((across, down, WIDTH, high))
         down += high
-    files = dict.fromkeys(KINDS, b"")
-    for kind, options in OPTIONS.items():
-        if kind in kinds:
-            files[kind] = _saved(figure, kind, **options)
-        figure.patch.set(visible=True, facecolor="white")  # on a page, it is the page that has a colour
-    return Drawing(files["svg"].decode(), files["png"], files["pdf"], tuple(boxes))
+    return drawing, tuple(boxes)
 
 
 def _saved(figure: "Figure", kind: str, **options: Any) -> bytes:
