@@ -83,7 +83,7 @@ class AdaHedgeWeights(NamedTuple):
         Delta_t = Delta_{t-1} + ln(sum p_t exp(eta_t g_t))/eta_t - p_t.g_t
 
     Delta adds up the mixability gaps: by how much a round's gains, mixed, exceed what the play earned. Of the gains so
-    far only what each action is behind the leader is kept: there, where it matters, no digits are lost however large they are.
+    far only what each action is behind the leader is kept: where it matters, no digits are lost.
     """
 
     behind: Vector  # (K,)  max G - G
