@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from lewa.agent import arguments, files, saved_state
-from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
+from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, learner_decides, room
 from lewa.agent.beginning import first_state
 from lewa.agent.breaker import USUAL, Breaker, Clock, as_breaker
 from lewa.agent.constraint import Constraint
@@ -274,7 +274,7 @@ class Agent:
             state, made = recorder.state, list[Decision]()
             while len(made) < count:
                 size = min(count - len(made), room(state))
-                bulk = size > 0 and in_bulk(state) and state.plain_play and not state.breakers.resting
+                bulk = size > 0 and in_bulk(state) and learner_decides(state)
                 made += draw_batch(state, size) if bulk else [decide(state)]
             recorder.note(*made)
             return made

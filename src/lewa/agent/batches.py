@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from lewa.agent.errors import ClosedError
+from lewa.agent.governor.ledger import DebtLedger
 from lewa.agent.identify import find
 from lewa.agent.pending import Block, Pending, columns, stack
 from lewa.agent.records import Decision, Feedback, Input
@@ -47,10 +48,19 @@ class Feedbacks(Sequence[Feedback]):
 
 
 def in_bulk(state: AgentState) -> bool:
-    """Return whether compiled code may draw and learn: no context, governor, retired action or limit on what is carried
+    """Return whether compiled code may draw and learn: no context, safe play, retired action or limit on what is carried
     over, and a mode that learns.
     """
-    return not (state.driver.features or state.ledger or state.retired or state.credits) and state.learns
+    reserves = isinstance(state.ledger, DebtLedger)
+    return not (state.driver.features or reserves or state.retired or state.credits) and state.learns
+
+
+def learner_decides(state: AgentState) -> bool:
+    """Return whether the learner's play is drawn from in all decisions before the next answer; count the first of them."""
+    if not state.plain_play or state.breakers.resting:
+        return False
+    ledger = state.ledger
+    return ledger is None or (ledger.next_play(None, state) is None and not ledger.book(0, 0))
 
 
 def draw_batch(state: AgentState, n: int) -> list[Decision]:

@@ -8,8 +8,8 @@ from lewa.agent.breaker import as_breaker
 from lewa.agent.context import features as contexts
 from lewa.agent.context.policies import as_policies
 from lewa.agent.context.regressors import as_regressor_name, bind, for_regressor
-from lewa.agent.governor.ledger import DebtLedger
-from lewa.agent.governor.rule import Rule, as_governor, split_governed
+from lewa.agent.governor.choose import choose_governor, governing
+from lewa.agent.governor.rule import Rule, split_governed
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.validation import as_flag
@@ -40,7 +40,7 @@ def first_state(wish: dict[str, Any]) -> AgentState:
     learner_name, tuned = setup.make_learner(kind, len(labels), rounds, items, prior)
     if model is not None:
         tuned = for_regressor(learner_name, tuned, wish["regressor"])
-    governed = as_governor(governor, safe)
+    governed = choose_governor(governor, safe, tuned, len(labels))
     rule = None if governed is None else Rule(governed, labels, items, rounds)
     made = Setup(
         actions=labels,
@@ -65,6 +65,6 @@ def first_state(wish: dict[str, Any]) -> AgentState:
         breaker=as_breaker(wish["breaker"]),
     )
     state = AgentState.begin(made)
-    state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
+    state.ledger = None if rule is None else governing(rule, state.sees_all)
     state.advisers, state.regressors = functions, bind(made, wish["regressor"])
     return state

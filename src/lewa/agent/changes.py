@@ -13,8 +13,9 @@ import numpy as np
 from lewa.agent.arguments import as_actions
 from lewa.agent.breaker import as_breaker
 from lewa.agent.constraint import Constraint
+from lewa.agent.governor.learned import LearnedGovernor
 from lewa.agent.governor.ledger import DebtLedger
-from lewa.agent.governor.rule import Rule, governor_from_plain
+from lewa.agent.governor.rule import LEARNED, Rule, governor_from_plain
 from lewa.agent.records import Change
 from lewa.agent.setup import Setup, cap_action, clipped_unit, field_index, refuse_infeasible
 from lewa.agent.status.guarantee import begin_segment, cut, with_segment
@@ -221,8 +222,11 @@ def _set_governor(state: "AgentState", change: Change) -> None:
         return
     rule = Rule(governor_from_plain(change.value), setup.actions, setup.constraints, setup.horizon)
     rule.check_retired(state.exposure.retired)
-    if old is not None:
+    if old is not None and isinstance(old, LearnedGovernor) == (rule.form == LEARNED):
         old.restart(rule, state.rounds)
+        return
+    if rule.form == LEARNED:
+        state.ledger = LearnedGovernor(rule, state.sees_all, state.rounds)
         return
     ledger = DebtLedger(rule, [state.debts(j)[0] for j in range(len(setup.constraints))], state.rounds)
     ledger.take_over({t: [setup.fields[f] for f in pending.known()] for t, pending in state.open.items()})

@@ -87,7 +87,7 @@ def _awake(state: AgentState, among: list[int] | None) -> list[int] | None:
     left = state.breakers.awake(there)
     if left == there or state.exposure.mode in ("shadow", "off"):
         return among
-    if state.ledger is not None and not state.ledger.keeps_safe(mask_of(state, left), state.statistics):
+    if state.ledger is not None and not state.ledger.keeps_safe(mask_of(state, left)):
         return among
     return left
 
@@ -113,7 +113,7 @@ def _fold_decision(state: AgentState, item: Decision, check: RuleCheck | None) -
     i, propensity, play = _check_next(state, item)
     masked = item.available is not None
     there = mask_of(state, None if item.available is None else find_available(state, item.available))
-    safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
+    safe = state.ledger is not None and state.ledger.next_play(there, state) is not None
     features = contexts.recorded_context(state.driver, state.looks, item, None if safe else i, state.learns)
     state.changing = True  # nothing is refused from here on
     if item.run is not None:

@@ -40,7 +40,7 @@ def record_elsewhere(
     if features is None:
         return Decision(*fields, elsewhere=True, tag=state.epochs.next)
     ledger, there = state.ledger, mask_of(state)
-    safe = ledger is not None and ledger.next_play(there, state.statistics) is not None
+    safe = ledger is not None and ledger.next_play(there, state) is not None
     charged = charges_of(state.driver.copy(), features, state.index(action) if state.exposure.learns and not safe else None)
     return Decision(*fields, features.tobytes(), charged, elsewhere=True, tag=state.epochs.next)
 

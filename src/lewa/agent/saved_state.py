@@ -13,7 +13,7 @@ from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
 from lewa.agent.epochs import Epochs
 from lewa.agent.exposure import Exposure
-from lewa.agent.governor.ledger import ledger_from_plain
+from lewa.agent.governor.choose import governing_from_plain
 from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, JsonObject, Plain, record
@@ -112,7 +112,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         state.beginning = unknown_beginning(state)
     state.epochs = Epochs.from_plain(plain.get("epochs", ()))
     if plain.get("governor") is not None:
-        state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
+        state.ledger = governing_from_plain(plain["governor"], setup, state.sees_all)
     state.breakers = breakers_from_plain(plain.get("failures"), K)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
     if not (np.isfinite(state.charge_count) & (state.charge_count >= 0)).all():

@@ -18,6 +18,7 @@ from lewa.agent.driver import Driver
 from lewa.agent.epochs import Epochs
 from lewa.agent.errors import ClosedError
 from lewa.agent.exposure import Exposure
+from lewa.agent.governor.learned import LearnedGovernor
 from lewa.agent.governor.ledger import DebtLedger
 from lewa.agent.pending import OpenDecisions, Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_common_shift, find_shift
@@ -60,7 +61,7 @@ class AgentState:
         self.written_off = np.zeros((2, fields - 1))  # of `debts`: credit that is not carried over, and what was forgiven
         self.changes: list[Change] = []
         self.shifts: list[Shift] = []
-        self.ledger: DebtLedger | None = None  # of the governor, if there is one
+        self.ledger: DebtLedger | LearnedGovernor | None = None  # of the governor, if there is one
         self.regressors: Regressors | None = None  # that predict in the place of a ridge; never copied or saved
         self.advisers: dict[str, Policy] = {}  # the functions of policies, which are never saved
         self.misfits = Misfits()  # of contexts that this process has seen
@@ -201,7 +202,9 @@ class AgentState:
             learned = (pending for number, pending in self.open.items() if not self.delays.is_safe(number))
             self.driver.debt[j] = sum((self.booked_debt(j, pending) for pending in learned), 0.0)
             self.hold_credit()
-        if self.ledger is not None:
+        if isinstance(self.ledger, LearnedGovernor):
+            self.ledger.change(self.ledger.rule)
+        elif self.ledger is not None:
             waiting = [number for number, pending in self.open.items() if j + 1 not in pending.known()]
             self.ledger.forgive(j, waiting, self.rounds)
 
@@ -245,7 +248,7 @@ class AgentState:
 
         The play is the safe one of the governor, or that of the learner, mixed by mode and shares.
         """
-        safe = None if self.ledger is None else self.ledger.next_play(there, self.statistics)
+        safe = None if self.ledger is None else self.ledger.next_play(there, self)
         if safe is not None:
             return self.driver.draw_from(self.rounds, safe)
         if there is None and self.plain_play:
@@ -345,7 +348,7 @@ class AgentState:
         units = self._add(pending, numbers, whole)
         if self.sure is not None:
             self.count_unsure(np.array([pending.action]), units[np.newaxis], [self._fields[name] for name in numbers])
-        if self.ledger is not None:
+        if isinstance(self.ledger, DebtLedger):
             self.ledger.settle(number, pending.action, numbers)
         if not whole:
             fields, charged = [self._fields[name] for name in numbers], None
@@ -353,9 +356,10 @@ class AgentState:
                 charged = settle_costs(self.driver, pending.charged, units, fields)
             self.open.tell(number, units.copy(), fields, charged)
         else:
-            if self.ledger is not None:
-                self.ledger.close(number, whole=True)
-            self._learn(pending, units, self.delays.is_safe(number))
+            safe = self.delays.is_safe(number)
+            if self.ledger is not None and (safe or isinstance(self.ledger, DebtLedger)):
+                self.ledger.end(number, pending, units, whole=True)
+            self._learn(pending, units, safe)
             self.open.pop(number)
             self._count_answer(number)
         if before is not None:
@@ -422,10 +426,11 @@ class AgentState:
         safe, known = self.delays.is_safe(number), pending.known()
         whole = len(known) == len(self._fields)
         units = self._units_so_far(pending)
+        reported = units if whole or not safe else units.copy()
         if not whole and self.setup.unanswered is not None:
             self._fill_in(number, pending, units, known)
-        if self.ledger is not None:
-            self.ledger.close(number, whole)
+        if self.ledger is not None and (safe or isinstance(self.ledger, DebtLedger)):
+            self.ledger.end(number, pending, reported, whole)
         if whole:
             self.statistics.multiplier_sum[1:] += self.driver.multiplier
             self._learn(pending, units, safe)
@@ -434,7 +439,7 @@ class AgentState:
         self.delays.end(number, learned=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
-            if self.learns and not safe:
+            if self.learns and not (safe and not self._tells_all):
                 self._count_told_costs(pending, known)
             self._release(pending, safe)
             return
@@ -465,7 +470,7 @@ class AgentState:
                 self.charge_total[f] += self.setup.scales[f].to_user(self.unit_of_play(pending, units[f]))
                 drawn = units[f][pending.action] if self.sees_all else units[f]
                 values[self.setup.fields[f]] = self.setup.scales[f].to_user(float(drawn))
-        if self.ledger is not None:
+        if isinstance(self.ledger, DebtLedger):
             self.ledger.fill_in(number, values)
 
     def _count_answer(self, number: int) -> None:
@@ -534,8 +539,11 @@ class AgentState:
             del self.shifts[:-KEPT_SHIFTS]
 
     def _learn(self, pending: Pending, units: Units, safe: bool) -> None:
-        """Let the learner learn a whole answer, unless the agent's mode is not to learn, or the governor decided."""
-        if safe or not self.learns:
+        """Let the learner learn a whole answer, unless the agent's mode is not to learn, or the governor decided.
+
+        A learner that keeps a debt learns what the learned governor decided too: else it would repay a second time.
+        """
+        if not self.learns or (safe and not self._tells_all):
             self._release(pending, safe)
             return
         self.driver.see(pending.features)
@@ -547,6 +555,10 @@ class AgentState:
             self.driver.learn_action(pending.action, pending.propensity, units, pending.play, pending.charged)  # type: ignore[arg-type]
         if self.regressors is not None:
             self.regressors.learn(pending.features, pending.action, units)  # type: ignore[arg-type]  # of a bandit
+
+    @property
+    def _tells_all(self) -> bool:
+        return isinstance(self.ledger, LearnedGovernor) and self.driver.debt is not None
 
     def _release(self, pending: Pending, safe: bool) -> None:
         if not safe:

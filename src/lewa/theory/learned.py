@@ -37,6 +37,7 @@ class Problem(NamedTuple):
     spread: float  # G = 1 + max b - min b
     full: bool  # whether every action is seen
     stretches: float = MOST_STRETCHES  # the most stretches of the proved learner
+    copies: int = 1  # of the proved learner, where answers are late: the most that wait at once
 
 
 def repay_level(bound: float, actions: int, rounds: float, full: bool) -> float:
@@ -77,8 +78,17 @@ def excess(problem: Problem, rounds: float, slack: float, epsilon: float, in_the
     >>> round(630 + excess(tiny, 10_000, 0.2, 0.05, in_the_mean=True)), round(630 + excess(tiny, 10_000, 0, 0.05, False))
     (1268, 2605)
     """
-    parts = _full(problem, rounds, epsilon, in_the_mean) if problem.full else _bandit(problem, rounds, epsilon, in_the_mean)
-    return max(_largest(root, fixed, slack, first, last) for root, fixed, first, last in parts)
+    c = problem.copies
+    level = epsilon / (c * (c + 1)) if c > 1 else epsilon  # the i-th copy is at the level e/(i (i + 1))
+    parts = list((_full if problem.full else _bandit)(problem, rounds, level, in_the_mean))
+
+    def each(slack: float) -> float:
+        return max(_largest(root, fixed, slack, first, last) for root, fixed, first, last in parts)
+
+    if c == 1:
+        return each(slack)
+    usual = max(root for root, *_ in parts) / sqrt(4 * rounds / c)  # the rounds n_i sum to T: any price of them is valid
+    return min(c * each(slack + price) + price * rounds for price in (0.0, *(usual * 2.0**k for k in range(-4, 5))))
 
 
 def _largest(root: float, fixed: float, slack: float, first: float, last: float) -> float:
@@ -97,7 +107,7 @@ def blocks(rounds: float) -> Iterator[tuple[int, float, float]]:
 
 def _bandit(problem: Problem, rounds: float, epsilon: float, mean: bool) -> Iterator[tuple[float, float, float, float]]:
     """Yield a and c of R(n) <= a sqrt(n) + c for each block of n; the sum of s^(-1/2) is at most 2 sqrt(n) - 1."""
-    K, m, G, _, stretches = problem
+    K, m, G, _, stretches, _ = problem
     level, c = epsilon / stretches, STEP
     root = log(2 * K) * sqrt(K) / c + 2 * c * sqrt(K) + G * sqrt(log(m))
     for q, first, last in blocks(rounds):
@@ -108,7 +118,7 @@ def _bandit(problem: Problem, rounds: float, epsilon: float, mean: bool) -> Iter
 
 def _full(problem: Problem, rounds: float, epsilon: float, mean: bool) -> Iterator[tuple[float, float, float, float]]:
     """Yield the same with full information, where only the noise of the mixture needs a probability."""
-    K, m, G, _, stretches = problem
+    K, m, G, _, stretches, _ = problem
     root, level = sqrt(log(2 * K)) + G * sqrt(log(m)), 4 * epsilon / (stretches * (stretches + 1))
     for q, first, last in blocks(rounds) if mean else [(0, 0.0, rounds)]:
         yield root, _noise(FIRST_BLOCK * GROWTH**q, q, level) if mean else 0.0, first, last

@@ -1,4 +1,4 @@
-"""The debts of a governor: answered decisions at their values, open decisions at their reserves.
+"""The debts of a governor with a safe play: answered decisions at their values, open decisions at their reserves.
 
 A decision of the learner that is closed without an answer counts at the values that are filled in.
 """
@@ -10,11 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.agent.constraint import Constraint
-from lewa.agent.governor.rule import MEAN, SURE, WEIGHTED, Governor, Rule, best_mixture, governor_from_plain
+from lewa.agent.governor.rule import MEAN, SURE, WEIGHTED, Governor, Rule, governor_from_plain
 from lewa.agent.records import JsonObject, Label, Plain
-from lewa.agent.statistics import Statistics
 from lewa.kernels import exceeds
-from lewa.theory.governed import optimism
 from lewa.types import Vector
 
 LEARNER, SAFE, UNSAFE = 0, 1, 2  # who makes a decision: the learner; safe play; the learner, as nothing safe is there
@@ -67,7 +65,7 @@ class DebtLedger:
         owed: Vector = np.maximum(np.array(self.debt), 0.0) / self.rule.spans
         return owed
 
-    def next_play(self, available: Vector | None, statistics: Statistics) -> Vector | None:
+    def next_play(self, available: Vector | None, state: object = None) -> Vector | None:
         """Return the safe play if it is called for and there, else None; `available` has 1 for each action there.
 
         The choice is made before an action is drawn, because looking at the draw would bias the feedback of the learner.
@@ -76,38 +74,27 @@ class DebtLedger:
         if not self.calls():
             return None
         there = np.ones(len(self.rule.actions)) if available is None else available
-        self._play = play = self._safe_play(there, statistics)
+        self._play = play = self._safe_play(there)
         self.turn = UNSAFE if play is None else SAFE
         return play
 
-    def keeps_safe(self, there: Vector | None, statistics: Statistics) -> bool:
+    def keeps_safe(self, there: Vector | None) -> bool:
         """Return whether the next decision can be safe among these actions, if it has to be."""
-        return not self.calls() or there is None or self._safe_play(there, statistics) is not None
+        return not self.calls() or there is None or self._safe_play(there) is not None
 
-    def _safe_play(self, there: Vector, statistics: Statistics) -> Vector | None:
+    def _safe_play(self, there: Vector) -> Vector | None:
         rule = self.rule
         if rule.form == SURE:
             action = next((i for i in rule.order if there[i]), None)
         elif rule.form == MEAN:
             return rule.mixture if rule.mixture is not None and not np.any((rule.mixture > 0) & (there == 0)) else None
-        elif rule.form == WEIGHTED:
+        else:
             owed = self._owed()
             gain = np.where(there > 0, owed @ (rule.sure_units() - rule.floor[:, np.newaxis]), -np.inf)
             action = int(np.nanargmax(gain))
             if not gain[action] >= rule.slack[0] * owed.sum() * (1 - 1e-9):
                 action = None
-        else:
-            return self._learned_play(there, statistics)
         return None if action is None else np.eye(len(there))[action]
-
-    def _learned_play(self, there: Vector, statistics: Statistics) -> Vector:
-        """Return the mixture with the largest minimum slack, by the upper bounds of the actions."""
-        rule, count = self.rule, statistics.action_count[1:]
-        m, K = count.shape
-        upper = statistics.action_sum[1:] / np.maximum(count, 1) + optimism(count, K, m, rule.wish.epsilon)
-        gap = np.minimum(upper, 1.0) - rule.floor[:, np.newaxis]
-        gap[:, there == 0] = -np.inf
-        return best_mixture(gap)
 
     def book(self, number: int, action: int, elsewhere: bool = False) -> bool:
         """Count a decision at its reserve; return whether it was the turn of safe play.
@@ -168,6 +155,10 @@ class DebtLedger:
                 self._add(j, beyond)
                 self.over[j] = max(self.over[j], beyond)
                 self.eased[j] += max(-beyond, 0.0)
+
+    def end(self, number: int, pending: object, units: object, whole: bool) -> None:
+        """Close a decision; what was told of it is counted already."""
+        self.close(number, whole)
 
     def close(self, number: int, whole: bool) -> None:
         """Remove a decision from the open ones; values that were neither reported nor filled in stay at their reserve."""

@@ -260,8 +260,10 @@ class Rule:
         return np.minimum(units, 1.0)
 
     def _bound(self, j: int, usual: float) -> float:
-        """Return the bound of a debt, at least what one decision can add."""
+        """Return the bound of a debt, at least what one decision can add; 0 for the usual one of the learned form."""
         name, least = self.names[j], max(self.worst[j], 0.0)
+        if self.form == LEARNED and name not in self.wish.debt:
+            return 0.0
         if self.form == WEIGHTED:
             least = max(least, weighted_least(self.slack[j], self.floor) * float(self.spans[j]))
         bound = as_number(f"the debt of {name}", self.wish.debt.get(name, max(usual * self.worst[j], least)))

@@ -5,27 +5,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lewa.agent.governor.learned import LearnedGovernor
 from lewa.agent.governor.ledger import DebtLedger
-from lewa.agent.governor.rule import LEARNED, MEAN, SURE, WEIGHTED, Rule
+from lewa.agent.governor.promise import MODES, learned_promise
+from lewa.agent.governor.rule import MEAN, SURE, WEIGHTED, Rule
 from lewa.agent.records import JsonObject
-from lewa.agent.status.assumptions import (
-    LEVEL,
-    ROUNDING,
-    Assumption,
-    contradicted,
-    reachable_floors,
-    shifts_since,
-    upper_ends,
-)
-from lewa.theory.governed import learned_excess, mean_excess
+from lewa.agent.status.assumptions import LEVEL, ROUNDING, Assumption, contradicted, upper_ends
+from lewa.theory.governed import mean_excess
 from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude
 from lewa.types import Matrix, Vector
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
-
-FIXED = "the mean of every action is fixed"
-OUTCOME = "the time of an answer does not depend on its values"
 
 
 class GovernorStatus(NamedTuple):
@@ -39,9 +30,12 @@ class GovernorStatus(NamedTuple):
     safe: int  # the number of safe decisions
     unsafe: int  # the number of decisions for which the safe play was needed but unavailable
     since: int  # the number of decisions before the governor
+    mode: str = ""  # "practical", "repay" or "wall": who made the last decision, where the governor learns what is safe
+    proved: int = 0  # the number of decisions that its learner with a proof made
 
     def __str__(self) -> str:
         tail = f"; {self.safe} safe decisions so far" if self.safe else ""
+        tail += f", {self.proved} of them by the learner with a proof" if self.proved else ""
         return "; ".join(self.promise) + tail
 
     def plain(self) -> JsonObject:
@@ -51,27 +45,44 @@ class GovernorStatus(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the answers so far show about the means of actions, since the governor began."""
+    """What the answers so far show about the means of actions."""
 
-    shifts: int = 0  # changes in the mean of a constraint
-    infeasible: bool = False  # whether no mixture seems to meet the limits
     upper: Matrix | None = None  # (m, K) the upper ends of the mean constraints, in units
 
 
 def evidence_of(state: "AgentState") -> Evidence:
     """Return what the answers of an agent show about the assumptions of its governor."""
+    mean = isinstance(state.ledger, DebtLedger) and state.ledger.rule.form == MEAN
+    return Evidence(upper_ends(state)) if mean else Evidence()
+
+
+def status_of_governor(state: "AgentState") -> GovernorStatus | None:
+    """Return the status of an agent's governor, or None without one."""
     ledger = state.ledger
-    if ledger is None or ledger.rule.form not in (MEAN, LEARNED):
-        return Evidence()
-    return Evidence(shifts_since(state, ledger.since), reachable_floors(state) is not None, upper_ends(state))
+    if not isinstance(ledger, LearnedGovernor):
+        return governor_status(ledger, evidence_of(state))
+    promise, bounds = learned_promise(state, ledger)
+    counts = ledger.counts
+    return GovernorStatus(
+        form=ledger.rule.form,
+        promise=tuple(promise),
+        bounds=tuple(bounds),
+        reserved=tuple(state.debts(j)[0] for j in range(len(ledger.rule.names))),
+        peak=tuple(ledger.peak),
+        safe=counts["repaid"] + counts["walled"],
+        unsafe=counts["unsafe"],
+        since=ledger.since,
+        mode=MODES[ledger.mode],
+        proved=counts["walled"],
+    )
 
 
-def governor_status(ledger: DebtLedger | None, decisions: int, evidence: Evidence | None = None) -> GovernorStatus | None:
-    """Return the status of the governor, or None without one."""
+def governor_status(ledger: DebtLedger | None, evidence: Evidence | None = None) -> GovernorStatus | None:
+    """Return the status of a governor with a safe play, or None without one."""
     if ledger is None:
         return None
     rule, counts = ledger.rule, ledger.counts
-    statements = [_statement(ledger, j, decisions, evidence or Evidence()) for j in range(len(rule.names))]
+    statements = [_statement(ledger, j, evidence or Evidence()) for j in range(len(rule.names))]
     return GovernorStatus(
         form=rule.form,
         promise=tuple(text for _, text in statements),
@@ -84,7 +95,7 @@ def governor_status(ledger: DebtLedger | None, decisions: int, evidence: Evidenc
     )
 
 
-def _statement(ledger: DebtLedger, j: int, decisions: int, evidence: Evidence) -> tuple[float | None, str]:
+def _statement(ledger: DebtLedger, j: int, evidence: Evidence) -> tuple[float | None, str]:
     """Return the bound of one debt, and the sentence that says when it holds."""
     rule, counts, constraint = ledger.rule, ledger.counts, ledger.rule.constraints[j]
     source, how, assumptions = _assumed(ledger, j, evidence)
@@ -109,12 +120,6 @@ def _statement(ledger: DebtLedger, j: int, decisions: int, evidence: Evidence) -
     span, epsilon, m = float(rule.spans[j]), rule.wish.epsilon, len(rule.names)
     if rule.form == MEAN:
         bound += span * mean_excess(rule.slack[j], max(counts["stretches"], 1), m, epsilon)
-    if rule.form == LEARNED:
-        fixed, per_slack = learned_excess(
-            len(rule.actions), m, max(decisions, 1), counts["most_open"] + counts["lost"], epsilon
-        )
-        behind = f"{bound + span * fixed:.4g} + {span * per_slack:.4g}/rho"
-        return None, "; ".join([f"the debt of {constraint} never exceeds {behind}, {how}, {condition} ({source})", *extra])
     since = f" since decision {ledger.since}" if ledger.since else ""
     text = f"the debt of {constraint} never exceeds {bound:.4g}{since}, {how}, {condition} ({source})"
     return bound, "; ".join([text, *extra])
@@ -145,12 +150,6 @@ def _assumed(ledger: DebtLedger, j: int, evidence: Evidence) -> tuple[str, str, 
         average = ((int(short), f"average is, with {LEVEL:.0%} confidence"),)
         mean = Assumption(f"the mean {name} of {who} is never {side} {value:g}", average)
         return "G3", likely, [mean, Assumption("values lie in their range", worse)]
-    if rule.form == LEARNED:
-        none = ((int(evidence.infeasible), f"test finds none, with {LEVEL:.0%} confidence (warning: infeasible)"),)
-        moved = ((evidence.shifts, "changes were detected (warning: shift)"),)
-        some = Assumption("the means of some mixture meet every limit with slack rho, a share of the range", none)
-        in_range = Assumption("values lie in their range", worse)
-        return "G5", likely, [some, Assumption(FIXED, moved), in_range, Assumption(OUTCOME)]
     return "G4", "on every path", [Assumption(f"no action is worse than its sure values and {_reserves(rule, j)}", worse)]
 
 

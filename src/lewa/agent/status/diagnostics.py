@@ -5,7 +5,9 @@ from math import floor, log10
 import numpy as np
 
 from lewa.agent.constraint import Constraint
+from lewa.agent.governor.learned import LearnedGovernor
 from lewa.agent.governor.ledger import governor_problems
+from lewa.agent.governor.promise import no_mixture_seems_to_do
 from lewa.agent.recent import Shift
 from lewa.agent.setup import cap_action, mixed_sources
 from lewa.agent.state import AgentState
@@ -48,7 +50,10 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
         if f and not problems:
             warn("near-limit", _near_limit(state, f))
     warn("shift", _shifts(state))
-    warn("governor", [] if state.ledger is None else governor_problems(state.ledger))
+    if isinstance(state.ledger, LearnedGovernor):
+        warn("governor", [text] if (text := no_mixture_seems_to_do(state, state.ledger)) else [])
+    elif state.ledger is not None:
+        warn("governor", governor_problems(state.ledger))
     warn("cap", _ended_cap(state))
     warn("no-effect", _without_effect(state))
     warn("regressor", [] if state.regressors is None else state.regressors.problems())

@@ -8,7 +8,7 @@ import numpy as np
 from lewa import notebook
 from lewa.agent.breaker import RestingAction
 from lewa.agent.constraint import Constraint
-from lewa.agent.governor.status import GovernorStatus, evidence_of, governor_status
+from lewa.agent.governor.status import GovernorStatus, status_of_governor
 from lewa.agent.records import Change, JsonObject, Plain
 from lewa.agent.state import AgentState
 from lewa.agent.status.assumptions import LEVEL, safe_rounds
@@ -225,7 +225,7 @@ def report(state: AgentState) -> Status:
         warnings=(*find_problems(state), *(StatusWarning("context", text) for text in state.misfits.texts())),
         changes=tuple(state.changes),
         mode=state.exposure.mode,
-        governor=governor_status(state.ledger, state.rounds, evidence_of(state)),
+        governor=status_of_governor(state),
         segments=all_segments(state),
         guarantees=statements,
         least_bound=setup.least_bound(),
