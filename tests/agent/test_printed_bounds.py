@@ -238,10 +238,10 @@ def test_a_learned_governor_with_late_answers_says_that_means_must_be_fixed_and_
             governor = agent.status().governor
             assert governor is not None
             assert FIXED in governor.promise[2]
-            assert governor.promise[2].startswith("then, with probability 0.95: at most ")
+            assert governor.promise[2].startswith("if it does, with probability 0.95: at most ")
     governor = agent.status().governor
     assert governor is not None
-    assert governor.promise[2].startswith(f"nothing is proved for then: it is assumed that {FIXED}, but ")
+    assert governor.promise[2].startswith(f"if it does, nothing is proved: it is assumed that {FIXED}, but ")
 
 
 def test_a_safe_mean_that_the_answers_contradict_ends_the_bound() -> None:

@@ -110,5 +110,7 @@ def _guarantee(status: Mapping[str, Any]) -> str:
     if promise:
         *parts, source = promise
         return "Proved: " + "; ".join(parts) + f" (by {source})"
+    if governor := status.get("governor"):
+        return "Promised: " + "; ".join(governor["promise"])
     reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
     return f"No guarantee: {reason}"

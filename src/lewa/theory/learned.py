@@ -76,7 +76,7 @@ def excess(problem: Problem, rounds: float, slack: float, epsilon: float, in_the
 
     >>> tiny = Problem(3, 1, 1.0, full=False)
     >>> round(630 + excess(tiny, 10_000, 0.2, 0.05, in_the_mean=True)), round(630 + excess(tiny, 10_000, 0, 0.05, False))
-    (1268, 2605)
+    (1274, 2612)
     """
     c = problem.copies
     level = epsilon / (c * (c + 1)) if c > 1 else epsilon  # the i-th copy is at the level e/(i (i + 1))

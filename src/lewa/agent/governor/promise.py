@@ -65,38 +65,39 @@ class Promise:
 
     def sentences(self) -> list[str]:
         """Return the promise in words."""
-        name, T, sure = self.constraint.name, f"{self.rounds:,} decisions", f"with probability {1 - self.epsilon:g}"
+        T, sure = f"{self.rounds:,} decisions", f"with probability {1 - self.epsilon:g}"
         late = "" if self.added() == 0 else f", and {self.added():.4g} for late and missing answers and values out of range"
         some = "some fixed mixture of the actions keeps every limit"
-        margin = f"with {MARGIN:g} of the range to spare"
+        m = self.problem.constraints
+        margin = f"with {MARGIN * self.span:.4g} to spare" if m == 1 else f"with {MARGIN:g} of its range to spare"
+        total = f"{self.repay:.4g} over in total (after {T}; less before)"
+        free = f"{self.constraint}: the agent decides freely until it is {total}"
         if self.full:
-            noise = self.after(0, True)
             return [
-                f"the agent decides freely until {self.constraint} is exceeded by {self.repay:.4g} in total (after {T}; "
-                f"less before); beyond that a learner with a proof decides",
-                f"at most {self.after(0, False):.4g} over{late}, for the mean of the plays, on every path, if {some} in "
-                f"every round; {self.after(MARGIN, False):.4g} {margin}; {noise:.4g}, {sure}, if it does on average "
-                "(theorem V)",
-                "nothing is promised if no mixture keeps the limits",
+                f"{free}; beyond that a learner with a proof decides",
+                f"the mean of the plays is then at most {self.after(0, False):.4g} over{late}, on every path, if {some} in "
+                f"every round; {self.after(MARGIN, False):.4g} if {margin}; {self.after(0, True):.4g}, {sure}, if on "
+                "average (theorem V)",
             ]
         first = [
-            f"the agent decides freely until {self.constraint} is exceeded by {self.repay:.4g} in total (after {T}; less "
-            f"before); beyond that it only repays, and beyond {self.wall:.4g} a learner with a proof decides",
-            f"until then, and the status says so, the debt of {name} is never above {self.wall:.4g}{late}, on every path",
+            f"{free}; beyond that it repays, and beyond {self.wall:.4g} a learner with a proof decides",
+            f"it is never more than {self.wall:.4g} over{late}, on every path, unless that learner decides",
         ]
-        if self.late:
+        if not self.late:
             text = (
-                f"then, {sure}: at most {self.after_late(MARGIN):.4g} over if {some} {margin}, {FIXED}, and {OUTCOME} (G5)"
+                f"if it does, {sure}: at most {self.after(MARGIN, True):.4g} over if {some} {margin} on average; "
+                f"{self.after(0, True):.4g} if just on average; {self.after(0, False):.4g} if in every round, whatever else "
+                "costs do (theorem W)"
             )
-            if self.shifts:
-                text = f"nothing is proved for then: it is assumed that {FIXED}, but {self.shifts} changes were detected"
+        elif self.shifts:
+            text = f"if it does, nothing is proved: it is assumed that {FIXED}, but {self.shifts} changes were detected"
         else:
-            text = (
-                f"then, {sure}: at most {self.after(MARGIN, True):.4g} over if {some} {margin} on average; "
-                f"{self.after(0, True):.4g} if it just keeps them on average; {self.after(0, False):.4g} if it keeps them "
-                f"in every round, whatever else costs do (theorem W)"
-            )
-        return [*first, text, "nothing is promised then if no mixture keeps the limits"]
+            most = self.after_late(MARGIN)
+            text = f"if it does, {sure}: at most {most:.4g} over if {some} {margin} on average, {FIXED}, and {OUTCOME} (G5)"
+        return [*first, text]
+
+
+NEVER = "nothing is promised if no mixture of the actions keeps the limits"
 
 
 def learned_promise(state: "AgentState", ledger: LearnedGovernor) -> tuple[list[str], list[float | None]]:
@@ -106,7 +107,7 @@ def learned_promise(state: "AgentState", ledger: LearnedGovernor) -> tuple[list[
         return [why], [None] * len(promises)
     walled = ledger.counts["walled"] > 0 or ledger.mode == WALL
     bounds: list[float | None] = [None if walled else item.now + item.added() for item in promises]
-    return [text for item in promises for text in item.sentences()], bounds
+    return [*(text for item in promises for text in item.sentences()), NEVER], bounds
 
 
 def refuted(state: "AgentState", ledger: LearnedGovernor) -> str:

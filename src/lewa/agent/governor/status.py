@@ -33,10 +33,19 @@ class GovernorStatus(NamedTuple):
     mode: str = ""  # "practical", "repay" or "wall": who made the last decision, where the governor learns what is safe
     proved: int = 0  # the number of decisions that its learner with a proof made
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The promise, and how often the governor decided."""
+        if not self.safe:
+            return self.promise
+        by = "" if not self.mode else f": {self.proved} by the learner with a proof, the others to repay"
+        return (
+            *self.promise,
+            f"{self.safe} {'safe decisions' if not self.mode else 'decisions of the governor'} so far{by}",
+        )
+
     def __str__(self) -> str:
-        tail = f"; {self.safe} safe decisions so far" if self.safe else ""
-        tail += f", {self.proved} of them by the learner with a proof" if self.proved else ""
-        return "; ".join(self.promise) + tail
+        return "; ".join(self.lines)
 
     def plain(self) -> JsonObject:
         """Return it as plain data for JSON."""

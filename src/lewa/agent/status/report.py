@@ -169,7 +169,8 @@ class Status(NamedTuple):
                 average += f", debt {item.debt:.4g}{_written_off(item)}; {_band(item)}: {item.verdict}"
             text.append(f"{item.name} {item.sense} {item.limit:g}: {average}; multiplier {item.multiplier:.4g}")
         if self.governor is not None:
-            text.append(f"governor: {self.governor}")
+            first, *rest = self.governor.lines
+            text += [f"governor: {first}", *(f"  {line}" for line in rest)]
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
             *bounds, source = self.promise
@@ -177,7 +178,8 @@ class Status(NamedTuple):
             text += [f"  also {item.kind}: {'; '.join(item.assumptions)}" for item in self.guarantees[1:]]
         else:
             least = f"; {self.least_bound} has the least proved bound (goal='proved')" if self.least_bound else ""
-            text.append(f"no guarantee: {self.guarantee.reason}{least}")
+            what = "no guarantee" if self.governor is None else f"no guarantee on regret; {self.learner} by itself"
+            text.append(f"{what}: {self.guarantee.reason}{least}")
         earlier = len(self.segments) - SHOWN_SEGMENTS
         text += [f"  {earlier} earlier segments: status.segments"] if earlier > 0 else []
         text += [f"  {segment}" for segment in self.segments[-SHOWN_SEGMENTS:]]
