@@ -1,6 +1,10 @@
 """Six rounds that most tests by hand play, and the projection of a play on one or two lines in plain floats."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
 # Round by round, for each action what it keeps of the first and of the second constraint.
@@ -44,3 +48,28 @@ def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tupl
     p = tilted(w, rows, theta)
     met = all(sum(x * c for x, c in zip(p, row)) >= line - 1e-9 for row, line in zip(rows, least))
     return (p, theta) if met else None
+
+
+def compare(
+    trace: Any,
+    plays: object,
+    multipliers: Sequence[Sequence[float]],
+    earned: Sequence[float],
+    short: Sequence[Sequence[float]],
+    observed: Sequence[Sequence[float]] | None = None,
+    atol: float = 1e-12,
+) -> None:
+    """Compare a trace with these rounds; there is one more multiplier, and `observed` is what the learner saw of `short`."""
+    want: dict[str, Any] = {
+        "plays": plays,
+        "multipliers": multipliers[:-1],
+        "multiplier": multipliers[1:],
+        "multiplier_sums": np.cumsum(multipliers[:-1], axis=0),
+        "reward": np.cumsum(earned),
+        "shortfall": np.cumsum(short, axis=0),
+        "positive": np.cumsum(np.maximum(short, 0), axis=0),
+        "observed_shortfall": None if observed is None else np.cumsum(observed, axis=0),
+    }
+    for name, values in want.items():
+        if values is not None:
+            np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=atol, err_msg=name)

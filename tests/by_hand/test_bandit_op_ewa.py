@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.by_hand.six_rounds import REACHABLE as KEPT
-from tests.by_hand.six_rounds import REWARDS, nearest
+from tests.by_hand.six_rounds import REWARDS, compare, nearest
 
 import lewa
 
@@ -48,16 +48,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, corr
                 break
 
     assert used == ({-1.0, 1.0} if (kappa, level, m) == (-1.0, 0.2, 2) else {kappa})  # where no play is left, 1 for kappa
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, atol=1e-9)
     np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.by_hand.six_rounds import REACHABLE as KEPT
-from tests.by_hand.six_rounds import REWARDS, nearest
+from tests.by_hand.six_rounds import REWARDS, compare, nearest
 
 import lewa
 
@@ -35,16 +35,7 @@ def test_six_rounds_by_hand(floor: list[float], explore: int, optimism: float, r
     learner = lewa.learners.ExploreThenProject(eta, float(explore), radius, optimism, np.array(floor))
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), every_round=True)
     assert any(any(row) for row in [*multipliers, lam]) or m == 2 or radius > 1  # the line is felt
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -83,16 +74,7 @@ def test_six_rounds_for_bandits_by_hand(floor: list[float], explore: int, optimi
                     w, lam = found[0], [theta / eta for theta in found[1]]
                     break
 
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, atol=1e-9)
 
 
 def test_the_tunings() -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.by_hand.six_rounds import KEPT, REWARDS
+from tests.by_hand.six_rounds import KEPT, REWARDS, compare
 
 import lewa
 
@@ -38,18 +38,7 @@ def test_six_rounds_of_box_4_repaired_by_hand(floor: list[float], seed: int) -> 
         lam = [max(0.0, (1 - delta * mu) * lam[j] - mu * (met[j] + kappa - floor[j])) for j in range(m)]
 
     assert trace.marks.tolist() == [1, 2, 3, 4, 5, 6]
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "multiplier_sums": np.cumsum(multipliers, axis=0),
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-        "observed_shortfall": np.cumsum(seen, axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, seen)
     np.testing.assert_allclose(
         lewa.functional.play(learner, trace.states[0]), [(1 - gamma) * x / sum(w) + gamma / 3 for x in w], rtol=0, atol=1e-12
     )

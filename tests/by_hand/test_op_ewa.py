@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.by_hand.six_rounds import REACHABLE as KEPT
-from tests.by_hand.six_rounds import REWARDS, nearest
+from tests.by_hand.six_rounds import REWARDS, compare, nearest
 
 import lewa
 
@@ -51,16 +51,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radi
     learner = lewa.learners.OpEwa(eta, radius, kappa, share, np.array(floor), corruption)
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), every_round=True)
     assert used  # some rounds were projected
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, atol=1e-9)
     np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.by_hand.six_rounds import REACHABLE as KEPT
-from tests.by_hand.six_rounds import REWARDS, nearest
+from tests.by_hand.six_rounds import REWARDS, compare, nearest
 
 import lewa
 
@@ -38,16 +38,7 @@ def test_six_rounds_by_hand(floor: list[float], safe: int, radius: float, margin
 
     learner = lewa.learners.SafeMixing(eta, radius, float(safe), margin, np.array(floor))
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), every_round=True)
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -86,16 +77,7 @@ def test_six_rounds_for_bandits_by_hand(floor: list[float], safe: int, level: fl
         missed = [floor[j] - sum(x[i] * lower[j][i] for i in range(3)) for j in range(m)]
         sigma = max([s / (s + margin) for s in missed if s > 0], default=0.0)
 
-    want: dict[str, Any] = {
-        "plays": plays,
-        "multipliers": multipliers,
-        "multiplier": [*multipliers[1:], lam],
-        "reward": np.cumsum(earned),
-        "shortfall": np.cumsum(short, axis=0),
-        "positive": np.cumsum(np.maximum(short, 0), axis=0),
-    }
-    for name, values in want.items():
-        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    compare(trace, plays, [*multipliers, lam], earned, short, atol=1e-9)
 
 
 def test_the_tunings() -> None:

@@ -27,7 +27,6 @@ from lewa.engine.steps import (
     charge_step,
     choose_from_play_step,
     choose_step,
-    draw_many_from_play_step,
     draw_many_step,
     learn_bandit_step,
     learn_full_step,
@@ -90,7 +89,6 @@ def _plain(learner: type[Learner]) -> CompiledLearner:
         )
 
     draw = choose_step if feedback is FeedbackKind.BANDIT else choose_from_play_step
-    draw_many = draw_many_step if feedback is FeedbackKind.BANDIT else draw_many_from_play_step
     return CompiledLearner(
         run=LOOPS[feedback](form),
         play=play_step(form),
@@ -99,7 +97,7 @@ def _plain(learner: type[Learner]) -> CompiledLearner:
         release=release_step(form),
         learn_full=learn_full_step(form),
         learn_bandit=learn_bandit_step(form),
-        draw_many=draw_many(form),
+        draw_many=draw_many_step(form),
         learn_many=learn_many_step(form),
     )
 

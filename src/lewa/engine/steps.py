@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lewa.feedback import Bandit, Full
+from lewa.feedback import Bandit, FeedbackKind, Full, feedback_kind
 from lewa.kernels import pick, uniform, unpack
 from lewa.kernels.dispatch import charge, choose, learn, play, release
 from lewa.kernels.jit import rule
@@ -120,11 +120,13 @@ def learn_bandit_step(learner: type[Learner]) -> LearnBandit:
 
 
 def draw_many_step(learner: type[Learner]) -> DrawMany:
-    """Make the step that draws actions in a row, for a learner that draws by itself.
+    """Make the step that draws actions in a row.
 
     Row n of `numbers` gets the propensity of draw n, the multipliers before it, and what was charged for it; `multiplier`
-    and `charged` are views of the buffer, or empty. `plays` has a row for each play, or no column.
+    and `charged` are views of the buffer, or empty. `plays` has a row for each play; it may have no column for a learner
+    that draws by itself.
     """
+    itself = feedback_kind(learner) is FeedbackKind.BANDIT  # Numba leaves out the other branch
 
     def step(
         memory: Vector,
@@ -138,35 +140,15 @@ def draw_many_step(learner: type[Learner]) -> DrawMany:
     ) -> None:
         self, s = unpack(learner, memory)
         for n in range(actions.size):
-            i, propensity = choose(self, s, uniform(dice[0], t + n))
-            if plays.shape[1] > 0:
+            if itself:
+                i, propensity = choose(self, s, uniform(dice[0], t + n))
+                if plays.shape[1] > 0:
+                    play(self, s, plays[n])
+            else:
                 play(self, s, plays[n])
+                i = pick(plays[n], uniform(dice[0], t + n))
+                propensity = plays[n, i]
             actions[n], numbers[n, 0] = i, propensity
-            copy(multiplier, numbers[n, 1:])
-            charge(self, s, i)
-            copy(charged, numbers[n, 1 + multiplier.size :])
-
-    return step
-
-
-def draw_many_from_play_step(learner: type[Learner]) -> DrawMany:
-    """Make the same step for a learner that writes out its play."""
-
-    def step(
-        memory: Vector,
-        dice: Words,
-        t: int,
-        multiplier: Vector,
-        charged: Vector,
-        actions: Indices,
-        numbers: Matrix,
-        plays: Matrix,
-    ) -> None:
-        self, s = unpack(learner, memory)
-        for n in range(actions.size):
-            play(self, s, plays[n])
-            i = pick(plays[n], uniform(dice[0], t + n))
-            actions[n], numbers[n, 0] = i, plays[n, i]
             copy(multiplier, numbers[n, 1:])
             charge(self, s, i)
             copy(charged, numbers[n, 1 + multiplier.size :])

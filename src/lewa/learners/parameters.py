@@ -78,11 +78,9 @@ class ActionIndex(Parameter[float]):
     """The index of an action, or a negative number for none."""
 
     def check_columns(self, name: str, value: float, floor: Vector, actions: int) -> None:
-        """Check that there is such an action."""
         require(value < actions, f"{name} must be the index of an action, 0 .. {actions - 1}", **{name: value})
 
     def reorder(self, value: float, order: Sequence[int]) -> float:
-        """Return the new index of the same action."""
         return float(list(order).index(int(value))) if value >= 0 else value
 
 
@@ -90,15 +88,12 @@ class Places(Parameter[Vector]):
     """(K,): the place of each action in a sequence of numbers."""
 
     def check_columns(self, name: str, value: Vector, floor: Vector, actions: int) -> None:
-        """Check that there is one place per action."""
         require(value.size == actions, f"{name} must have one number per action", actions=actions, **{name: value})
 
     def reorder(self, value: Vector, order: Sequence[int]) -> Vector:
-        """Return the places of the same actions."""
         return value[list(order)]
 
     def extend(self, value: Vector, floor: Vector, new: NewAction) -> Vector:
-        """Add the next place."""
         return np.append(value, value.size)
 
 
@@ -110,12 +105,10 @@ class ExpectedValues(Parameter[Matrix]):
         self.reward = reward
 
     def check_columns(self, name: str, value: Matrix, floor: Vector, actions: int) -> None:
-        """Check that there is one column per action, or none."""
         law = f"the {name} must have one column per action, or none"
         require(value.shape[1] in (0, actions), law, actions=actions, **{name: value.shape})
 
     def reorder(self, value: Matrix, order: Sequence[int]) -> Matrix:
-        """Reorder the columns."""
         return value[:, list(order)] if value.size else value
 
     def extend(self, value: Matrix, floor: Vector, new: NewAction) -> Matrix:
@@ -128,7 +121,6 @@ class ExpectedValues(Parameter[Matrix]):
         return np.column_stack([value, column])
 
     def rescale(self, value: Matrix, floor: Vector, units: Rescaling) -> Matrix:
-        """Rescale the row of the constraint."""
         changed = value.copy()
         changed[1 + units.j] = np.maximum(units.cost(changed[1 + units.j]), 0.0)
         return changed
@@ -138,12 +130,10 @@ class ReservedValues(Parameter[Vector]):
     """(m K,): the constraints at which an open decision counts, those of all actions for the first constraint first."""
 
     def check_columns(self, name: str, value: Vector, floor: Vector, actions: int) -> None:
-        """Check that there is one value per constraint and action, or none."""
         law = f"{name} must be one number per constraint and action, {floor.size * actions}, or none"
         require(value.size in (0, floor.size * actions), law, **{name: value.size})
 
     def reorder(self, value: Vector, order: Sequence[int]) -> Vector:
-        """Reorder the columns."""
         return value.reshape(-1, len(order))[:, list(order)].ravel()
 
     def extend(self, value: Vector, floor: Vector, new: NewAction) -> Vector:
@@ -158,7 +148,6 @@ class ReservedValues(Parameter[Vector]):
         return np.column_stack([rows, column]).ravel()
 
     def rescale(self, value: Vector, floor: Vector, units: Rescaling) -> Vector:
-        """Rescale the row of the constraint."""
         rows = value.reshape(floor.size, -1).copy()
         rows[units.j] = np.clip(units.constraint(rows[units.j]), 0, 1)
         return rows.ravel()
@@ -168,11 +157,9 @@ class KnownValues(Parameter[Matrix]):
     """(m, K): the constraints of each action that are known before the draw, -1 where they are learned."""
 
     def check_columns(self, name: str, value: Matrix, floor: Vector, actions: int) -> None:
-        """Check that there is one column per action."""
         require(value.shape[1] == actions, f"{name} must have one column per action", actions=actions, **{name: value.shape})
 
     def reorder(self, value: Matrix, order: Sequence[int]) -> Matrix:
-        """Reorder the columns."""
         return value[:, list(order)]
 
     def extend(self, value: Matrix, floor: Vector, new: NewAction) -> Matrix:
@@ -186,7 +173,6 @@ class KnownValues(Parameter[Matrix]):
         return np.hstack([value, column])
 
     def rescale(self, value: Matrix, floor: Vector, units: Rescaling) -> Matrix:
-        """Rescale the row of the constraint, if it is known."""
         known = np.array(value)
         if known[units.j].max() >= 0:
             known[units.j] = units.constraint(known[units.j])
