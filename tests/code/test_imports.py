@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "blocks": {"types"},
     "feedback": {"types"},
     "validation": {"types"},
-    "budgets": {"units", "validation"},
+    "budgets": {"kernels", "units", "validation"},
     "choice": {"advice", "learners", "theory", "validation"},
     "context": {"types", "units", "validation"},
     "kernels": {"feedback", "types"},
