@@ -69,10 +69,15 @@ def debt(q: Numbers, rest: float) -> float:
 
 
 @rule
+def fits_surely(q: Numbers, reserve: float, kept_back: float, spared: float) -> bool:
+    """Return whether the ceiling holds on every path, whatever the open decisions cost (C1)."""
+    return q[SPENT] + q[RESERVED] + reserve + kept_back + spared <= q[CEILING] * (1 + ROUNDING)
+
+
+@rule
 def fits(q: Numbers, foreseen: float, reserve: float, kept_back: float, spared: float) -> bool:
     """Return whether a decision fits under the ceiling: surely (C1), or with the odds of the purse (C3')."""
-    most = q[CEILING] * (1 + ROUNDING)
-    if q[SPENT] + q[RESERVED] + reserve + kept_back + spared <= most:
+    if fits_surely(q, reserve, kept_back, spared):
         return True
     if q[ODDS] == 0 or spared > 0:
         return False
@@ -82,7 +87,7 @@ def fits(q: Numbers, foreseen: float, reserve: float, kept_back: float, spared: 
     level, j = q[LARGEST] * q[LARGEST], 1
     while level < variance and j < POWERS:
         level, j = 2 * level, j + 1
-    return level >= variance and mean + sqrt(2 * level * q[ODDS]) + q[LARGEST] * q[ODDS] / 3 + kept_back <= most
+    return level >= variance and mean + sqrt(2 * level * q[ODDS]) + q[LARGEST] * q[ODDS] / 3 + kept_back <= q[CEILING]
 
 
 @rule

@@ -110,18 +110,21 @@ class Purse:
         left = budget - used
         return self.amount + (self.budget.rollover * left if left > 0 else left)
 
-    def settle(self, start: float, cost: float, charged: float, reserved: float, final: bool) -> None:
-        """Count a bill of a decision that was made in the period that began then."""
+    def row(self, start: float) -> "Numbers | None":
+        """Return the row of the period that began then; None if it is closed, with no decision open in it."""
         if start == self.period.start or self.numbers[pace.AVERAGE] > 0:
-            pace.settle(self.numbers, cost, charged, reserved, final)
-            return
-        if start not in self.past:  # it was closed before, so this is a debt
+            return self.numbers
+        return self.past.get(start)
+
+    def settle(self, start: float, cost: float, charged: float, reserved: float, final: bool) -> None:
+        """Count a bill of a decision that was made in the period that began then, and what it changes later on."""
+        row = self.row(start)
+        if row is None:  # it was closed before, so this is a debt
             self.numbers[pace.BUDGET] -= cost
             return
-        pace.settle(self.past[start], cost, charged, reserved, final)
-        rows = [*self.past.values(), self.numbers]
-        for row, following in pairwise(rows):
-            following[pace.BUDGET] = self._next(row[pace.BUDGET], row[pace.SPENT] + row[pace.CHARGED])
+        pace.settle(row, cost, charged, reserved, final)
+        for earlier, later in pairwise([*self.past.values(), self.numbers]):
+            later[pace.BUDGET] = self._next(earlier[pace.BUDGET], earlier[pace.SPENT] + earlier[pace.CHARGED])
         for oldest in [*self.past]:
             if self.past[oldest][pace.OPEN] > 0:
                 break

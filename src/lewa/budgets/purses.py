@@ -237,6 +237,29 @@ class Purses:
         purses = [self.nodes[path] for path in hold.starts]
         self._change(purses, lambda purse: purse.settle(hold.starts[purse.path], cost, charged, reserved, final))
 
+    def grow(self, hold: Hold, reserve: float) -> bool:
+        """Raise the reserve of an open decision, if that fits into the periods in which it was made (C1)."""
+        purses, freed = [self.nodes[path] for path in hold.starts], 0.0
+        for purse in reversed(purses):
+            q = purse.row(hold.starts[purse.path])
+            spared = max(q[pace.SPARED] - freed, 0.0) if q is purse.numbers else 0.0
+            if q is None or not pace.fits_surely(q, reserve, 0.0, spared):
+                return False
+            freed = purse.gap - gap(q, reserve, spared) if q is purse.numbers and purse.shares_periods else 0.0
+        hold.reserve += reserve
+        self._change(purses, lambda purse: purse.settle(hold.starts[purse.path], 0.0, 0.0, -reserve, False))
+        for purse in purses:  # what was not foreseen at the decision is certain for the odds
+            if (row := purse.row(hold.starts[purse.path])) is not None:
+                row[pace.FORESEEN] += reserve
+        return True
+
+    def foresee(self, hold: Hold, rest: float) -> None:
+        """Count an open decision at its bills so far and this forecast of the rest; no price moves."""
+        charged = max(hold.foreseen - hold.billed, 0.0) - rest
+        hold.foreseen = hold.billed + rest
+        purses = [self.nodes[path] for path in hold.starts]
+        self._change(purses, lambda purse: purse.settle(hold.starts[purse.path], 0.0, charged, 0.0, False))
+
     def _change(self, purses: Sequence[Purse], change: Callable[[Purse], None]) -> None:
         """Change purses from below, and what those above keep back for their minimums."""
         before = [purse.gap for purse in purses]
