@@ -6,24 +6,12 @@ from inspect import Parameter, signature
 from typing import Any
 
 from lewa.game import Game
-from lewa.games.ads import Ads
-from lewa.games.anti_leader import AntiLeader
+from lewa.games.adversaries import AntiLeader, Counterexample, Impossible, PenaltyBreaker
 from lewa.games.base import Facts, assumed, facts
 from lewa.games.bernoulli import Bernoulli
 from lewa.games.contextual import Contextual
-from lewa.games.corrupted import Corrupted
-from lewa.games.counterexample import Counterexample
-from lewa.games.drifting import Drifting
-from lewa.games.experts import Experts
-from lewa.games.impossible import Impossible
-from lewa.games.low_variation import LowVariation
-from lewa.games.penalty_breaker import PenaltyBreaker
-from lewa.games.portfolio import Portfolio
-from lewa.games.radio import Radio
-from lewa.games.shortest_path import ShortestPath
-from lewa.games.slater import Slater
-from lewa.games.slow_burn import SlowBurn
-from lewa.games.switching import Switching
+from lewa.games.scripted import Corrupted, Drifting, LowVariation, Slater, SlowBurn, Switching
+from lewa.games.stories import Ads, Experts, Portfolio, Radio, ShortestPath
 from lewa.games.table import Table
 from lewa.games.twists import Delay, Dropping, Noise, Scale, Twist
 from lewa.plugins import GAMES, announced, find_class

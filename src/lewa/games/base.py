@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -96,16 +97,15 @@ def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
     return constraints
 
 
-def convert_counts(game: Game, *names: str, least: int = 1) -> None:
-    """Turn fields of a game, frozen or not, into whole numbers of at least `least`; raise ValueError for others."""
-    for name in names:
-        object.__setattr__(game, name, as_count(name, getattr(game, name), least))
+def convert_fields(game: Any, least: int = 1) -> None:
+    """Turn integer fields of a game, frozen or not, into numbers of at least `least`; raise ValueError for others.
 
-
-def convert_flags(game: Game, *names: str) -> None:
-    """Check that fields of a game are True or False; raise ValueError for others."""
-    for name in names:
-        object.__setattr__(game, name, as_flag(name, getattr(game, name)))
+    Fields that are True or False are checked too.
+    """
+    for field in fields(game):
+        name, value = field.name, getattr(game, field.name)
+        if field.type in (int, bool):
+            object.__setattr__(game, name, as_count(name, value, least) if field.type is int else as_flag(name, value))
 
 
 def check_per_action(rewards: object, constraint_means: object) -> Vector:

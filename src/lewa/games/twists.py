@@ -10,7 +10,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.engine.masking import restrict
 from lewa.game import Game, Mask, check_game
-from lewa.games.base import convert_counts, convert_flags, numbers
+from lewa.games.base import convert_fields, numbers
 from lewa.kernels import uniform
 from lewa.theory.setting import Setting
 from lewa.types import Cube, Indices, Matrix, Vector, Words
@@ -181,8 +181,7 @@ class Delay(Twist):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_share("lost", self.lost)
-        convert_flags(self, "random")
-        convert_counts(self, "delay", least=0)
+        convert_fields(self, least=0)
 
     @property
     def setting(self) -> Setting:
@@ -226,7 +225,7 @@ class Dropping(Twist):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_share("missing", self.missing)
-        convert_counts(self, "spell")
+        convert_fields(self)
 
     @property
     def setting(self) -> Setting:
