@@ -84,7 +84,7 @@ def attack(
 ) -> None:
     """Play a run; write after each decision the stretch of the proved learner, its length so far, and the debts."""
     K, m = g.prior.size, limits.size
-    q, u, ones, floor, safe, stretch = desk[0], desk[1], desk[2], desk[3, :m], 0, 0.0
+    q, u, ones, floor, safe, stretch = desk[0, :K], desk[1, :K], desk[2, :K], desk[3, :m], 0, 0.0
     for j in range(m):
         floor[j] = 1 - limits[j]
     for t in range(out.shape[0]):
@@ -159,8 +159,7 @@ def play_case(case: Case, rounds: int, seed: int, epsilon: float = 0.05) -> Outc
     m = limits.size
     g = new_guard(limits, K, full)
     bound, out = np.full(m, case.debt), np.zeros((rounds, 2 + m))
-    desk = np.zeros((4, max(K, m)))[:, :K] if m <= K else np.zeros((4, m))
-    key = keys(seed)[:1]
+    desk, key = np.zeros((4, max(K, m))), keys(seed)[:1]
     attack(list(KINDS).index(case.kind), case.slack, limits, bound, g, full, key, desk, np.zeros((m, K)), np.zeros(m), out)
     stretch, n, debts = out[:, 0], out[:, 1].astype(int), out[:, 2:]
     wall, t = n > 0, np.arange(1, rounds + 1)

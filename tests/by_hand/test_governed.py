@@ -67,7 +67,7 @@ def test_the_learned_form_with_bandit_feedback_by_hand() -> None:
     drawn: Any = trace.actions
     inside, limits, E = lewa.learners.make("squarecb-lewa", K, T, FLOOR), 1 - np.array(FLOOR), 0.75 * W
     state, mode, n, debt = lewa.functional.start(inside, K), "practical", 0, np.zeros(2)
-    means, counts, rise, losses = np.repeat(limits[:, None], K, axis=1), np.zeros(K), np.zeros(2), np.zeros(K)
+    means, counts, rise, losses = np.zeros((limits.size, K)), np.zeros(K), np.zeros(2), np.zeros(K)
     prior = np.zeros(K)
     modes = []
     for t, i in enumerate(drawn[0].tolist()):
@@ -256,7 +256,8 @@ def test_without_a_safe_action_the_learned_form_is_offered_with_its_bound() -> N
         lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", safe="a", seed=0).status().governor
     )
     assert told.form == "sure"
-    assert lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], seed=0).status().governor.form == "learned"
+    usual: Any = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], seed=0).status().governor
+    assert usual.form == "learned"
 
 
 @pytest.mark.parametrize("name", ["lewa", "exp-lewa", "loss-lewa", "squarecb-lewa"])

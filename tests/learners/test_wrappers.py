@@ -19,6 +19,7 @@ import lewa
 from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.feedback import NOTHING, Bandit, Full, feedback_kind
 from lewa.kernels import compiled_form, dump, grow, load, normalize, ones, pack, state_type
+from lewa.kernels.roles import PerAction
 from lewa.lab.study import expand, parse
 from lewa.learners import ALL, WRAPPERS, Lewa, find, make, settings_of
 from lewa.learners.base import Learner
@@ -157,7 +158,7 @@ def test_the_command_line_takes_them_by_name(capsys: pytest.CaptureFixture[str])
 
 
 class MineState(NamedTuple):
-    weights: Any
+    weights: PerAction[Any]
 
 
 class Rule(Learner):

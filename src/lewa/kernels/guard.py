@@ -42,7 +42,7 @@ class Guard(NamedTuple):
     losses: Scores[Vector]  # (K,)  Lhat of the wall
     prior: Scores[Vector]  # (K,)  pi of the wall
     counts: Counts  # (K,)  N, answers of each action, discounted
-    means: CostMeans[Matrix]  # (m, K)  mean costs of each action
+    means: CostMeans[Matrix]  # (m, K)  mean costs of each action; 0 before it has an answer
     weights: Scratch[Vector]  # (m,)  w
     play: Scratch[Vector]  # (K,)  q
 
@@ -57,7 +57,7 @@ def new_guard(limits: Vector, actions: int, full: bool) -> Guard:
         losses=np.zeros(K),
         prior=np.zeros(K),
         counts=np.zeros(K),
-        means=np.repeat(limits[:, np.newaxis], K, axis=1),
+        means=np.zeros((m, K)),
         weights=np.zeros(m),
         play=np.zeros(K),
     )

@@ -214,7 +214,7 @@ class LearnedGovernor:
         """Return the number of answers of each action since its values changed, at most 1,000, and its mean costs."""
         count: Matrix = statistics.reference_count[1:] + statistics.block_count[1:]
         units: Matrix = statistics.reference_sum[1:] + statistics.block_sum[1:]
-        means = np.where(count > 0, 1 - units / np.maximum(count, 1), (1 - self.rule.floor)[:, np.newaxis])
+        means = np.where(count > 0, 1 - units / np.maximum(count, 1), 0.0)
         return np.minimum(count.min(axis=0), guard.MEMORY).tolist(), means.tolist()
 
     def _prior(self, owed: Sequence[float], statistics: "Statistics") -> list[float]:

@@ -20,16 +20,18 @@ from lewa.learners.parameters import NO_ACTION
 from lewa.learners.projections.op_ewa import ix_step
 from lewa.theory import paper, projected
 from lewa.types import Matrix, State, Vector
+from lewa.validation import as_real
 
 SAFE = (trial(3, 200, 0.5), trial(5, 100, (0.4, 0.2), safe=2, margin=0.1), trial(1, 50, 0.5, safe=0, margin=0.1))
 
 
 def check_safe(safe: float, margin: float, floor: Vector) -> None:
     """Check that the safe action is an index or none, and that floor + margin is at most 1."""
-    known = 0 <= safe < float("inf") and safe % 1 == 0
-    require(known or safe == NO_ACTION, "safe must be the index of an action", safe=safe)
+    place, more = as_real("safe", safe), as_real("margin", margin)
+    known = 0 <= place < float("inf") and place % 1 == 0
+    require(known or place == NO_ACTION, "safe must be the index of an action", safe=safe)
     most = 1 - float(floor.max())
-    require(0 <= margin <= most + 1e-12, f"margin must lie between 0 and 1 - floor = {most:.6g}", margin=margin)
+    require(0 <= more <= most + 1e-12, f"margin must lie between 0 and 1 - floor = {most:.6g}", margin=margin)
 
 
 class WithSafeAction(Learner):

@@ -149,6 +149,7 @@ class Governed(Wrapper):
         If `safe` is -1, the governor learns what is safe, and the usual debt is 0.
         """
         K, T, c0 = check_problem(actions, horizon, floor)
+        check_safe(safe, margin, c0)
         if "margin" in field_types(cls.kind):  # it is told of the same action
             settings = {**settings, "safe": safe, "margin": margin}
         usual = c0 * governed.usual_rounds(T) if safe >= 0 else np.zeros(c0.size)
@@ -167,7 +168,8 @@ class Governed(Wrapper):
             safe, margin = (
                 (parameters["safe"], parameters["margin"]) if "margin" in parameters else (float(min(n, actions - 1)), 0.0)
             )
-            examples.append((cls(**{**parameters, "safe": safe, "margin": margin, "debt": 2 * learner.floor}), actions))
+            debt = 2 * learner.floor if safe >= 0 else np.full(learner.floor.size, learned.LEAST)
+            examples.append((cls(**{**parameters, "safe": safe, "margin": margin, "debt": debt}), actions))
             if n == 1 and "margin" not in parameters:
                 debt = np.full(learner.floor.size, learned.LEAST)
                 examples.append((cls(**{**parameters, "safe": NO_ACTION, "margin": 0.0, "debt": debt}), actions))
