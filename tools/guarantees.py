@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import lewa
-from lewa.advice import Advice, Choice, Question, covering_radius, names, rank, tunings, weigh
+from lewa.advice import Advice, Choice, Question
+from lewa.advice.candidates import covering_radius, names, tunings
+from lewa.advice.weighing import rank, weigh
 from lewa.measures.rate_fit import fit_rate
 
 FILE = Path(__file__).parent.parent / "docs" / "guarantees.md"

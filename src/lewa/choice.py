@@ -192,7 +192,10 @@ def choose_for_late_answers(
     T, d, settings = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0), dict(others or {})
     late, foreseen = most_late(T, d), {"delay": float(d)}
     known = {name: set(learners.settings_of(name)) for name in learners.chosen_for("bounds", feedback)}
-    late_too = [name for name in known if "delay" in known[name] and has_late_bounds(name)]
+    theorems = {name: learners.find(name).theorems for name in known}
+    late_too = [
+        name for name, each in theorems.items() if "delay" in known[name] and each is not None and each.late is not None
+    ]
     anytime = [name for name in late_too if not learners.needs_horizon(name)]
     names = [name for name in (late_too if horizon else anytime) if set(settings) <= known[name]]
     if not names:
@@ -221,9 +224,3 @@ def choose_for_late_answers(
     b = best.settings.get("b", 0.5)
     near = [round(b + n / 200, 4) for n in range(-4, 5) if best.name in free and 0.5 <= b + n / 200 < 1]
     return min([best, *(LearnerChoice(best.name, {**foreseen, "b": x}) for x in near)], key=size)
-
-
-def has_late_bounds(name: str) -> bool:
-    """Return whether there is a theorem about late answers of this learner."""
-    theorems = learners.find(name).theorems
-    return theorems is not None and theorems.late is not None

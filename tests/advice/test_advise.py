@@ -14,7 +14,7 @@ from tools import guarantees
 
 import lewa
 from lewa import cli, learners
-from lewa.advice import rank, weigh
+from lewa.advice.weighing import rank, weigh
 from lewa.choice import choose_learner, least_bound_beside
 from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL

@@ -16,7 +16,7 @@ from tests import forks
 
 import lewa
 from lewa.cli.shared import executor_at
-from lewa.data import dataset
+from lewa.data import streaming
 from lewa.data.columns import Columns
 from lewa.data.log import StreamedLog
 from lewa.data.streaming import read_stream
@@ -204,7 +204,7 @@ def test_a_dask_cluster_changes_no_bit(tmp_path: Path) -> None:
 
 def test_parts_are_in_the_order_of_numbers(tmp_path: Path) -> None:
     table = pa.table({"row": np.arange(110)})
-    parts = dataset.open_dataset(folder(tmp_path / "data", table, files=11))
+    parts = streaming.open_dataset(folder(tmp_path / "data", table, files=11))
     rows = np.concatenate([group.read(["row"])["row"] for group in parts.groups])
     assert rows.tolist() == list(range(110))
     assert parts.rows == 110
@@ -226,9 +226,9 @@ def test_partitions_of_a_folder_are_columns(tmp_path: Path) -> None:
 def test_a_large_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.parquet"
     parquet.write_table(log(), path, row_group_size=50)
-    assert not dataset.is_streamed(path)
-    monkeypatch.setattr(dataset, "LARGE", 1000)
-    assert dataset.is_streamed(path)
+    assert not streaming.is_streamed(path)
+    monkeypatch.setattr(streaming, "LARGE", 1000)
+    assert streaming.is_streamed(path)
     assert isinstance(lewa.replay(path, "exp3", floor=0.5, **COLUMNS), StreamedReplay)
 
 

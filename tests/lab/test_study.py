@@ -8,8 +8,7 @@ import pytest
 
 from lewa.games import SlowBurn
 from lewa.lab.measures import MEASURES
-from lewa.lab.names import slow
-from lewa.lab.study import Study, expand, parse, read
+from lewa.lab.study import Study, expand, parse, read, slow
 from lewa.learners import Lewa
 
 GOOD = """

@@ -9,8 +9,7 @@ from lewa import learners
 from lewa.games import Slater
 from lewa.lab.study import Run
 from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES, gated_penalty, slow_burn, varying
-from lewa.paper.rules import AtMost, proved_bound
-from lewa.paper.series import Series
+from lewa.paper.rules import AtMost, Series, proved_bound
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE
 
 

@@ -15,9 +15,7 @@ from lewa.paper import reproduce as lab
 from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES
 from lewa.paper.league import Standing, league
 from lewa.paper.league import markdown as league_markdown
-from lewa.paper.rules import AtMost
-from lewa.paper.series import series
-from lewa.paper.verdicts import VerdictLine, verdict
+from lewa.paper.rules import AtMost, VerdictLine, series, verdict
 from lewa.report.paper_tables import verdict_table
 from lewa.theory.guarantees import PATHWISE, PROBABLE
 

@@ -9,9 +9,21 @@ import pytest
 
 from lewa.lab.execute import execute
 from lewa.lab.study import Run, expand, parse
-from lewa.paper.rules import AtLeast, AtMost, Attains, Grows, Rule, RunBound, Same, fraction
-from lewa.paper.series import Series, series
-from lewa.paper.verdicts import Claim, VerdictLine, verdict
+from lewa.paper.rules import (
+    AtLeast,
+    AtMost,
+    Attains,
+    Claim,
+    Grows,
+    Rule,
+    RunBound,
+    Same,
+    Series,
+    VerdictLine,
+    fraction,
+    series,
+    verdict,
+)
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE
 
 HORIZONS = (1_000, 10_000, 100_000, 1_000_000)

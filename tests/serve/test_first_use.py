@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from lewa.cli.service import opened
-from lewa.client.decision import ServedDecision
+from lewa.client import ServedDecision
 from lewa.journal.rows import ApiKey, Batch, Row
 from lewa.journal.sqlite import SQLiteStore
 from lewa.journal.store import UnwrittenError, open_store

@@ -88,13 +88,7 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         specific_deployment: bool | None = False,
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Return the deployment that the service chooses among the healthy deployments.
-
-        Parameters
-        ----------
-        model, messages, input, specific_deployment, request_kwargs
-            The arguments that the router passes on.
-        """
+        """Return the deployment that the service chooses among the healthy deployments."""
         healthy = await self._router.async_get_healthy_deployments(
             model=model,
             request_kwargs=request_kwargs or {},
@@ -141,26 +135,14 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         raise ValueError("lewa routes asynchronous calls: use router.acompletion in place of router.completion")
 
     async def async_post_call_success_deployment_hook(self, request_data: Any, response: Any, call_type: object) -> None:
-        """Remember the decision of a response before the call returns; LiteLLM logs its success later.
-
-        Parameters
-        ----------
-        request_data, response, call_type
-            The arguments that LiteLLM passes to its loggers.
-        """
+        """Remember the decision of a response before the call returns; LiteLLM logs its success later."""
         with self._lock:
             decision = self._open.get(_key_of(request_data))
         if decision is not None and isinstance(getattr(response, "id", None), str):
             self._remember(self._answered, response.id, decision)
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
-        """Report the cost of a successful call.
-
-        Parameters
-        ----------
-        kwargs, response_obj, start_time, end_time
-            The arguments that LiteLLM passes to its loggers.
-        """
+        """Report the cost of a successful call."""
         name = getattr(response_obj, "id", None) or ""
         decision = self._take(_key_of(kwargs), name)
         if decision is None:
@@ -176,13 +158,7 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
                 decision.feedback(**values)
 
     async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
-        """Report that a call failed.
-
-        Parameters
-        ----------
-        kwargs, response_obj, start_time, end_time
-            The arguments that LiteLLM passes to its loggers.
-        """
+        """Report that a call failed."""
         decision = self._take(_key_of(kwargs))
         if decision is not None:
             decision.fail()

@@ -19,7 +19,7 @@ decision, for agents that declare these columns.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -119,35 +119,11 @@ class LewaProvider(AbstractProvider):
         """Send the remaining answers and close the client."""
         self._client.close()
 
-    def _refuse(self, flag_key: str) -> NoReturn:
+    def _refuse(self, flag_key: str, *_: Any, **__: Any) -> NoReturn:
+        """Refuse another kind of flag: an action is a string."""
         raise TypeMismatchError(f"the value of the flag {flag_key} must be a string, because it is the name of an action")
 
-    def resolve_boolean_details(
-        self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[bool]:
-        """Refuse: an action is a string."""
-        self._refuse(flag_key)
-
-    def resolve_integer_details(
-        self, flag_key: str, default_value: int, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[int]:
-        """Refuse: an action is a string."""
-        self._refuse(flag_key)
-
-    def resolve_float_details(
-        self, flag_key: str, default_value: float, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[float]:
-        """Refuse: an action is a string."""
-        self._refuse(flag_key)
-
-    def resolve_object_details(
-        self,
-        flag_key: str,
-        default_value: Sequence[Any] | Mapping[str, Any],
-        evaluation_context: EvaluationContext | None = None,
-    ) -> FlagResolutionDetails[Sequence[Any] | Mapping[str, Any]]:
-        """Refuse: an action is a string."""
-        self._refuse(flag_key)
+    resolve_boolean_details = resolve_integer_details = resolve_float_details = resolve_object_details = _refuse
 
 
 def _key(context: EvaluationContext | None) -> str | None:

@@ -122,9 +122,6 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
 
     def pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
         """Draw an arm from the play over the available arms, by the context if context columns are declared."""
-        return self._pull(arm_ids, context)
-
-    def _pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
         agent = self._agent or self._begin(arm_ids)
         arms = _as_arms(arm_ids)
         for arm in arms if self.arms is None else ():
@@ -135,6 +132,8 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         self.decision = agent.pull(None if arms == self._all else arms, context=context)
         self._open[self.decision.action].append(self.decision.id)
         return self.decision.action
+
+    _pull = pull  # river's name for it
 
     def update(self, arm_id: str | int, reward: object, *, decision: int | None = None, **values: object) -> None:
         """Report the reward of a pull, and its constraint values.

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lewa import learners, notebook
-from lewa.advice.candidates import closer, covering_radius, names, tunings
-from lewa.advice.question import Choice, Question
+from lewa.advice.candidates import closer, names, tunings
 from lewa.advice.sentences import because, nothing, proved
-from lewa.advice.weighing import rank, weigh
+from lewa.advice.weighing import Choice, Question, rank, weigh
 from lewa.learners.parameter_checks import check_problem
 from lewa.theory.setting import Setting, checked
 from lewa.validation import short_repr
@@ -157,15 +156,4 @@ def rank_all(question: Question, restarts: bool = True) -> tuple[Choice, ...]:
     return tuple(sorted(choices, key=partial(rank, question)))
 
 
-__all__ = [
-    "Advice",
-    "Choice",
-    "Question",
-    "advise",
-    "covering_radius",
-    "names",
-    "rank",
-    "rank_all",
-    "tunings",
-    "weigh",
-]
+__all__ = ["Advice", "Choice", "Question", "advise", "rank_all"]

@@ -12,8 +12,7 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 from lewa import learners
-from lewa.advice.question import Choice, Question
-from lewa.advice.weighing import rank, timeless, weigh
+from lewa.advice.weighing import Choice, Question, rank, timeless, weigh
 from lewa.theory import projected
 
 # Tried beside the recommended tuning: without their bonus the optimistic learners have a theorem where constraints are the
@@ -59,8 +58,6 @@ def tunings(name: str, question: Question) -> Iterator[Choice]:
 
 def closer(choice: Choice, question: Question) -> Choice:
     """Return the choice with the best b near its own, for a learner inside a wrapper, for which few b were tried."""
-    if "b" not in choice.settings:
-        return choice
     b, rest = choice.settings["b"], {name: value for name, value in choice.settings.items() if name != "b"}
     return least(partial(_with_exponent, choice.name, rest, question), [b - 0.07, b, b + 0.07], question)
 

@@ -1,6 +1,6 @@
 """The sentences of an advice."""
 
-from lewa.advice.question import Choice, Question
+from lewa.advice.weighing import Choice, Question
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE
 
 

@@ -25,8 +25,7 @@ from lewa.cli.shared import app, note, out, print_json
 from lewa.feedback import feedback_kind
 from lewa.formatting import number, numbers
 from lewa.learners.base import Learner
-from lewa.report.summary import guarantee_of
-from lewa.report.tables import table
+from lewa.report.tables import guarantee_of, table
 from lewa.theory.guarantees import Guarantee, applicable, none
 from lewa.theory.realised import subject
 from lewa.theory.setting import Setting, checked, most_late

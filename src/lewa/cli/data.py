@@ -44,8 +44,7 @@ from lewa.frontiers import frontier as find_frontier
 from lewa.games import Table
 from lewa.learners import Learner, check_looks_at_features
 from lewa.report.frontier import FIGURES, FILES, print_frontier, write_frontier
-from lewa.report.summary import summary, summary_of_log
-from lewa.report.tables import Line, print_log_summary, print_summary
+from lewa.report.tables import Line, print_log_summary, print_summary, summary, summary_of_log
 from lewa.schema import Summary, json_text
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
 from lewa.simulate.replay import units_of, with_contexts

@@ -27,8 +27,7 @@ from lewa.cli.shared import app, out, print_json, progress_bar, say
 from lewa.games import Game, Table
 from lewa.learners import Learner
 from lewa.measures.trace import Trace
-from lewa.report.summary import summary
-from lewa.report.tables import print_summary
+from lewa.report.tables import print_summary, summary
 from lewa.simulate.run import Interrupted, play_elsewhere
 from lewa.simulate.run import play as play_game
 from lewa.validation import as_floor

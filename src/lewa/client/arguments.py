@@ -2,28 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from uuid import uuid4
 
-from lewa.validation import as_path, as_real, is_list, short_repr
+from lewa.validation import as_real, is_list, short_repr
 
 LONGEST_WAIT = 1e9  # seconds, which every clock can add
 
 
-def as_seconds(value: object) -> float:
-    """Return a number of seconds to wait; raise ValueError for anything else."""
-    seconds = as_real("seconds", value)
-    if not 0 <= seconds <= LONGEST_WAIT:
-        raise ValueError(f"seconds must lie between 0 and {LONGEST_WAIT:g}, got {seconds}")
+def as_seconds(name: str, value: object, zero: bool = False) -> float:
+    """Return a number of seconds to wait, positive or zero; raise ValueError for anything else."""
+    seconds = as_real(name, value)
+    if not (0 < seconds <= LONGEST_WAIT or (zero and seconds == 0)):
+        law = "must lie between 0 and" if zero else "must be positive, and at most"
+        raise ValueError(f"{name} {law} {LONGEST_WAIT:g} seconds, got {seconds}")
     return seconds
-
-
-def as_timeout(value: object) -> float:
-    """Return the most seconds that a decision may take; raise ValueError for anything else."""
-    timeout = as_real("timeout", value)
-    if not 0 < timeout <= LONGEST_WAIT:
-        raise ValueError(f"timeout must be positive, and at most {LONGEST_WAIT:g} seconds, got {timeout}")
-    return timeout
 
 
 def as_text(name: str, value: object) -> str:
@@ -54,11 +46,6 @@ def as_fallback(value: object) -> str | Mapping[str, str] | None:
     return value  # type: ignore[return-value]
 
 
-def as_file(value: object) -> Path | None:
-    """Return the path of a spill file, or None."""
-    return None if value is None else Path(as_path("spill", value))
-
-
 def query_of(key: object, available: object, **mappings: object) -> dict[str, object]:
     """Return the body of a request for a decision; raise ValueError for what the service cannot understand."""
     if key is not None:
@@ -73,8 +60,13 @@ def query_of(key: object, available: object, **mappings: object) -> dict[str, ob
             if not isinstance(mapping, Mapping) or not all(isinstance(entry, str) for entry in mapping):
                 raise ValueError(f"{name} must be a dictionary with texts as its names, got {short_repr(mapping)}")
             query[name] = dict(mapping)
-    try:
-        json.dumps(query, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"a request must consist of texts and finite numbers, got {short_repr(query)}") from None
+    check_json("a request", query)
     return query
+
+
+def check_json(what: str, body: Mapping[str, object]) -> None:
+    """Raise ValueError for what cannot be sent, which would stand in the way of all others."""
+    try:
+        json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError(f"{what} must consist of texts and finite numbers, got {short_repr(body)}") from None

@@ -1,20 +1,80 @@
-"""The two clients, which differ only in how they wait for a decision."""
+"""The two clients, which differ only in how they wait for a decision, and the decision itself."""
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
 import httpx2
 
-from lewa.client.arguments import as_fallback, as_file, as_key, as_seconds, as_text, as_timeout, query_of
-from lewa.client.decision import ServedDecision
+from lewa.client.arguments import as_fallback, as_key, as_seconds, as_text, query_of
 from lewa.client.outbox import PAUSE, Outbox
 from lewa.client.sender import Refusal, address, is_rejection
+from lewa.client.spill import Entry
 from lewa.ids import read_id
-from lewa.validation import short_repr
+from lewa.validation import as_path, short_repr
 from lewa.version import __version__
+
+LONGEST = 200  # characters of a key that the service takes
+END = ""  # among what was reported: the end of the decision
+MARK = "/client"  # at the end of the key under which a fallback is reported
+
+
+@dataclass(frozen=True)
+class ServedDecision:
+    """An action to take. As a context manager it is reported as failed if its block ends in an exception.
+
+    It is only closed if the block has reported a reward, or was cancelled or interrupted. If the block has called `close` or
+    `fail`, nothing is sent.
+    """
+
+    agent: str  # the name of the agent
+    action: str  # the name of the action
+    probability: float  # the probability with which it was drawn
+    id: str | None  # such as "router:17"; None for a fallback, which the service learns with its first answer
+    key: str  # the key of the request
+    by: str  # "learner", or another part of the service; "client" if the client used its fallback
+    outbox: Outbox  # sends the answers
+    _reported: set[str] = field(
+        default_factory=set, init=False, repr=False, compare=False
+    )  # what was reported by this object
+
+    def feedback(self, **values: float) -> None:
+        """Report values of the decision, all or some of them; they are sent in the background."""
+        self.outbox.put(self._entry("feedback", values))
+        self._reported.update(values)
+
+    def fail(self, **values: float) -> None:
+        """Report that the action failed: the least reward, and the costs that are told. It is sent in the background."""
+        self.outbox.put(self._entry("fail", values))
+        self._reported.add(END)
+
+    def close(self) -> None:
+        """Close the decision: no more values will follow. The request is sent in the background."""
+        self.outbox.put(self._entry("close", {}))
+        self._reported.add(END)
+
+    def _entry(self, verb: str, values: dict[str, float]) -> Entry:
+        entry: Entry = {"agent": self.agent, "verb": verb, "decision": self.id, "values": values}
+        if self.id is None:
+            key = self.key if len(self.key) <= LONGEST - len(MARK) else sha256(self.key.encode()).hexdigest()
+            entry |= {"action": self.action, "key": key + MARK}
+        return entry
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or END in self._reported:
+            return
+        if issubclass(kind, Exception) and "reward" not in self._reported:
+            self.fail()
+        else:
+            self.close()
+
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
 
@@ -38,7 +98,8 @@ class _Base:
     ) -> None:
         if isinstance(queue, bool) or not isinstance(queue, int) or queue < 1:
             raise ValueError(f"queue must be a whole number of at least 1, got {short_repr(queue)}")
-        self._timeout, self._fallback, file = as_timeout(timeout), as_fallback(fallback), as_file(spill)
+        self._timeout, self._fallback = as_seconds("timeout", timeout), as_fallback(fallback)
+        file = None if spill is None else Path(as_path("spill", spill))
         headers = {"Authorization": f"Bearer {as_key(key)}", "User-Agent": f"lewa/{__version__}"}
         self._options: dict[str, Any] = {"base_url": url, "headers": headers}
         try:
@@ -165,11 +226,11 @@ class Client(_Base):
 
     def flush(self, seconds: float = ANSWER) -> bool:
         """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
-        return self._outbox.flush(as_seconds(seconds))
+        return self._outbox.flush(as_seconds("seconds", seconds, zero=True))
 
     def close(self, seconds: float = ANSWER) -> int:
         """Send the remaining answers for at most this many seconds; return how many are lost: none with a spill file."""
-        lost = self._outbox.close(as_seconds(seconds))
+        lost = self._outbox.close(as_seconds("seconds", seconds, zero=True))
         self._http.close()
         self._sender.close()
         return lost
@@ -235,11 +296,11 @@ class AsyncClient(_Base):
 
     async def flush(self, seconds: float = ANSWER) -> bool:
         """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
-        return await asyncio.to_thread(self._outbox.flush, as_seconds(seconds))
+        return await asyncio.to_thread(self._outbox.flush, as_seconds("seconds", seconds, zero=True))
 
     async def close(self, seconds: float = ANSWER) -> int:
         """Send the remaining answers for at most this many seconds; return how many are lost: none with a spill file."""
-        lost = await asyncio.to_thread(self._outbox.close, as_seconds(seconds))
+        lost = await asyncio.to_thread(self._outbox.close, as_seconds("seconds", seconds, zero=True))
         await self._http.aclose()
         self._sender.close()
         return lost

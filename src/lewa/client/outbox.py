@@ -5,7 +5,6 @@ wait, those of other agents in the queue go first. Answers may be sent twice, wh
 """
 
 import atexit
-import json
 import logging
 import os
 from collections import deque
@@ -16,6 +15,7 @@ from typing import Any
 
 import httpx2
 
+from lewa.client.arguments import check_json
 from lewa.client.sender import Refusal, Sender
 from lewa.client.spill import Entry, Spill, SpillError
 from lewa.validation import short_repr
@@ -56,7 +56,7 @@ class Outbox:
         """Add an answer; raise an error for values that are no numbers, and if there is no room for it."""
         self.check_process()
         entry = {**entry, "values": {name: _plain(name, value) for name, value in entry["values"].items()}}
-        _check_text(entry)
+        check_json("an answer", entry)
         with self._changed:
             if self._closing:
                 raise ValueError("the client is closed and accepts no more feedback")
@@ -200,11 +200,3 @@ def _plain(name: str, value: object) -> float | list[float]:
     if len(floats) != len(numbers) or not all(map(isfinite, floats)):
         raise ValueError(f"the {name} of a decision must be a finite number, got {short_repr(value)}")
     return floats if isinstance(plain, list | tuple) else floats[0]
-
-
-def _check_text(entry: Entry) -> None:
-    """Raise an error for a text that cannot be sent, which would stand in the way of all others."""
-    try:
-        json.dumps(entry, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"an answer must be valid Unicode, got {entry!r}") from None

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lewa.data.columns import Columns, Data, from_columns
-from lewa.data.dataset import is_streamed
 from lewa.data.files import columns_of, read_data
 from lewa.data.log import Log
-from lewa.data.streaming import read_stream
+from lewa.data.streaming import is_streamed, read_stream
 from lewa.games.table import Table
 from lewa.version import importing
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.data.columns import Quantity
-from lewa.data.dataset import each
 from lewa.data.log import Log, StreamedLog
 from lewa.data.moments import Flags, Moments, PartMoments, Range, Value, past_mean, z_of
 from lewa.data.propensities import Cumulative, halves, watched
+from lewa.data.streaming import each
 from lewa.types import Cube, Indices, Matrix, Vector
 
 SAMPLE = 1 << 16  # rows of a log in parts from which the shapes of distributions are read

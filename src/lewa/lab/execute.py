@@ -10,9 +10,8 @@ import numpy as np
 
 from lewa import compile_notice
 from lewa.lab.measures import MEASURES, Row
-from lewa.lab.names import own_modules, short, title
 from lewa.lab.storage import differ, versions
-from lewa.lab.study import Run
+from lewa.lab.study import Run, own_modules, short, title
 from lewa.measures.performance import totals
 from lewa.simulate.run import play
 

@@ -7,10 +7,9 @@ from typing import NamedTuple, TypeAlias
 
 from lewa.lab.execute import Finished, execute_all, versions_for
 from lewa.lab.measures import Row
-from lewa.lab.names import slow, title
 from lewa.lab.places import Place
 from lewa.lab.storage import Journal
-from lewa.lab.study import Run
+from lewa.lab.study import Run, slow, title
 
 TASK = 0.5  # seconds a task should take: shorter ones are spent on their way to the worker
 LOSSES = 3  # workers that a run may take down with it

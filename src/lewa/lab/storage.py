@@ -17,8 +17,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from lewa.lab.measures import COLUMNS, Row
-from lewa.lab.names import own_modules
-from lewa.lab.study import Study, parse
+from lewa.lab.study import Study, own_modules, parse
 from lewa.sources import fingerprint, fingerprint_of, sources
 from lewa.version import __version__
 

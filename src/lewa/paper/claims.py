@@ -10,8 +10,7 @@ from typing import Any
 from lewa.games import SlowBurn
 from lewa.lab.study import Run
 from lewa.learners import FixedPenalty, GatedPenalty, Lewa
-from lewa.paper.rules import AtLeast, AtMost, Attains, Grows, Rule, RunBound, Same, proved_bound
-from lewa.paper.verdicts import Claim
+from lewa.paper.rules import AtLeast, AtMost, Attains, Claim, Grows, Rule, RunBound, Same, proved_bound
 
 # Bounds ------------------------------------------------------------------------------------------------------------------
 

@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lewa.formatting import markdown_table, number
-from lewa.lab.names import slow
 from lewa.lab.run import run_studies
 from lewa.lab.schedule import Progress
 from lewa.lab.storage import read_measures, versions, write
-from lewa.lab.study import Study, parse
+from lewa.lab.study import Study, parse, slow
 from lewa.paper.claims import BEYOND, CLAIMS, STUDIES
 from lewa.paper.league import league, standings
 from lewa.paper.league import markdown as league_markdown
-from lewa.paper.series import READ, series
-from lewa.paper.verdicts import VerdictLine, verdict
+from lewa.paper.rules import READ, VerdictLine, series, verdict
 from lewa.schema import json_text, plain
 
 TITLE = "The paper's claims, measured"

@@ -13,7 +13,7 @@ There are five rules, the same for all claims of one kind, and only they decide 
 Claims about regret and about violation are judged separately and shown together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -22,12 +22,61 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lewa import games
-from lewa.lab.study import Run
+from lewa.lab import measures
+from lewa.lab.measures import Row
+from lewa.lab.study import Run, Study, expand
 from lewa.measures.rate_fit import fit_rate
 from lewa.measures.verdict import MARGIN, ROUNDING
-from lewa.paper.series import Series, positive_part
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE, applicable
 from lewa.types import Vector
+
+# What a claim can be about, and the columns it is read from: the largest number in them, over columns and constraints.
+QUANTITIES: dict[str, tuple[str, ...]] = {name: (column,) for name, column in measures.QUANTITIES.items()}
+QUANTITIES["regret or violation"] = tuple(measures.QUANTITIES[name] for name in ("regret", "violation"))
+CURVES = tuple(f"{name}_curve" for name in QUANTITIES if f"{name}_curve" in measures.MEASURES["curves"].columns)
+# What the rules read of a study's measures.
+READ = ("id", *measures.CELL, *dict.fromkeys(column for columns in QUANTITIES.values() for column in columns), *CURVES)
+
+
+class Series(NamedTuple):
+    """One learner in one game with one floor at all horizons, the shortest first: a run, and a row for each seed."""
+
+    game: str
+    learner: str
+    runs: list[Run]
+    rows: list[list[Row]]
+
+    @property
+    def rounds(self) -> list[int]:
+        """The horizons."""
+        return [run.rounds for run in self.runs]
+
+    def values(self, quantity: str) -> list[Vector]:
+        """Return the value of each seed, for each horizon."""
+        columns = QUANTITIES[quantity]
+        return [np.array([max(float(np.max(row[column])) for column in columns) for row in rows]) for rows in self.rows]
+
+    def means(self, quantity: str) -> list[float]:
+        """Return the mean over seeds for each horizon."""
+        each = zip(self.values(quantity), self.rounds, strict=True)
+        return [positive_part(quantity, float(values.mean()), T) for values, T in each]
+
+
+def series(study: Study, rows: Iterable[Row]) -> list[Series]:
+    """Return the rows of the study by game, floor and learner."""
+    by_id, runs = {row["id"]: row for row in rows}, {run.id: run for run in expand(study)}
+    groups = measures.cells(by_id[name] for name in runs)  # in the order of the study
+    lines = {cell[:3]: Series(cell.game, cell.learner, [], []) for cell in groups}
+    for cell, each in sorted(groups.items(), key=lambda pair: pair[0].rounds):
+        lines[cell[:3]].runs.append(runs[each[0]["id"]])
+        lines[cell[:3]].rows.append(each)
+    return list(lines.values())
+
+
+def positive_part(quantity: str, value: float, rounds: int) -> float:
+    """Return the positive part of a violation, up to rounding errors of its sum; return other quantities unchanged."""
+    return 0.0 if quantity in ("violation", "positive violation") and value <= ROUNDING * rounds else value
+
 
 TOLERANCE = 0.05  # by which a slope over finite horizons may miss the exponent of the rate
 CHANCE = 0.01  # the level of the binomial test
@@ -283,3 +332,71 @@ Rule: TypeAlias = AtMost | AtLeast | Grows | Attains | Same
 def fraction(exponent: float) -> str:
     """Return an exponent as a fraction, such as '3/4'."""
     return str(Fraction(exponent).limit_denominator(12))
+
+
+class VerdictLine(NamedTuple):
+    """A line of the verdict table: the statement of a claim about one quantity, and the measurement."""
+
+    claim: str
+    quantity: str  # one of `series.QUANTITIES`
+    game: str  # the game that is nearest to the bound
+    learner: str  # the learner with its settings
+    rounds: int  # the longest horizon, at which bound and measured are taken
+    sense: str  # "<=", ">=" or "="
+    bound: float | None
+    formula: str  # the formula of the bound
+    measured: float
+    ratio: float | None  # measured divided by bound
+    slope: float | None  # the slope of the log-log line through all horizons; None if no line can be fitted
+    low: float | None
+    high: float | None
+    exponent: float | None  # the exponent of the theorem
+    holds: bool
+    study: str
+    why: str  # the reason for `holds`
+
+
+class Claim(NamedTuple):
+    """The rule for each quantity, and the study that measures it."""
+
+    title: str
+    study: str
+    rules: dict[str, Rule]
+
+
+def verdict(claim: Claim, every: list[Series]) -> list[VerdictLine]:
+    """Return the lines of one claim, from the series of its study."""
+    return [_line(claim, quantity, rule, every) for quantity, rule in claim.rules.items()]
+
+
+def _line(claim: Claim, quantity: str, rule: Rule, every: list[Series]) -> VerdictLine:
+    about = [series for series in every if _named(series.game, rule.game) and _named(series.learner, rule.learner)]
+    if not about:
+        raise ValueError(f"{claim.title}: the study {claim.study} has no run for this claim")
+    finding = rule.judge(quantity, about)
+    series, measured = finding.series, finding.values[-1]
+    fit = fit_rate(series.rounds, finding.values)
+    return VerdictLine(
+        claim=claim.title,
+        quantity=quantity,
+        game=series.game,
+        learner=series.learner,
+        rounds=series.rounds[-1],
+        sense=finding.sense,
+        bound=finding.bound,
+        formula=finding.formula,
+        measured=measured,
+        ratio=measured / finding.bound if finding.bound else None,
+        slope=None if fit is None else fit.slope,
+        low=None if fit is None else fit.low,
+        high=None if fit is None else fit.high,
+        exponent=finding.exponent,
+        holds=finding.holds,
+        study=claim.study,
+        why=finding.why,
+    )
+
+
+def _named(title: str, name: str) -> bool:
+    """Return whether a claim names a title: 'lewa' names 'lewa' and 'lewa tuning=paper', 'only lewa' the first alone."""
+    return not name or title == name.removeprefix("only ") or title.startswith(f"{name} ")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from lewa.lab.names import short
-from lewa.paper.verdicts import VerdictLine
+from lewa.lab.study import short
+from lewa.paper.rules import VerdictLine
 from lewa.report.page import number
 from lewa.report.results import Result, StudyFolder
 

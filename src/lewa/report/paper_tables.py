@@ -10,8 +10,7 @@ from lewa.paper import league
 from lewa.paper.claims import BEYOND
 from lewa.paper.league import Standing
 from lewa.paper.reproduce import CAPTION, SECOND, TITLE, answer, bound
-from lewa.paper.rules import fraction
-from lewa.paper.verdicts import VerdictLine
+from lewa.paper.rules import VerdictLine, fraction
 from lewa.report.tables import Sheet, table
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from lewa.figures import COLOURS
 from lewa.lab.measures import Row, cells
-from lewa.lab.names import short, title
 from lewa.lab.storage import first_line, read_json, read_measures
-from lewa.lab.study import LearnerOf
+from lewa.lab.study import LearnerOf, short, title
 from lewa.measures.verdict import bounds_hold
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Array

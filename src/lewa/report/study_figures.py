@@ -1,20 +1,20 @@
-"""The figures of a report: the panels for each group of results."""
+"""The figures of a report: the panels for each group of results, and for each claim that fails."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.figures import Curve, Panel
+from lewa.figures import COLOURS, Curve, Panel
 from lewa.measures.rate_fit import fit_rate, mean_interval
 from lewa.notebook import mean_curve
-from lewa.paper.rules import fraction
-from lewa.paper.verdicts import VerdictLine
+from lewa.paper.rules import VerdictLine, fraction
 from lewa.report import captions
 from lewa.report.captions import LEVEL
-from lewa.report.page import Folded, Part, Picture, slug
+from lewa.report.page import Folded, Heading, Part, Picture, Text, slug
 from lewa.report.panels import Curves, Difference, Differences, Growths, Level, Point, Shares
-from lewa.report.results import Group, Result, Strand
+from lewa.report.results import Group, Result, Strand, StudyFolder
 from lewa.report.study_tables import fit
 from lewa.report.table_files import interval
 from lewa.types import Indices
@@ -191,3 +191,42 @@ def _inside(strands: Sequence[Strand]) -> list[Panel]:
         if plays is not None:
             panels.append(Shares(f"Play, {strand.name}", _marks(strand), plays.mean(axis=0)))
     return panels
+
+
+DRAWN = {"regret": "regret", "violation": "violation", "positive violation": "positive_violation"}  # quantity and column
+LEAST = 3  # horizons that a picture needs
+
+
+def failures(lines: Sequence[VerdictLine], studies: Mapping[str, StudyFolder], plans: Plans) -> list[Part]:
+    """Return a heading, a sentence and a picture for each claim that fails; the pictures are put into `plans`."""
+    parts: list[Part] = []
+    for claim, group in groupby((line for line in lines if not line.holds), key=lambda line: line.claim):
+        failed = list(group)
+        panels = [panel for line in failed if (panel := _panel(line, studies[line.study].results)) is not None]
+        parts += [Heading(f"Fails: {claim.removesuffix(': claimed')}"), Text(captions.failure(failed))]
+        if panels:
+            name = slug(f"fails {claim}")
+            plans[name] = panels
+            parts.append(Picture(name, tuple(f"{panel.title} of {claim}" for panel in panels), captions.FAILURE))
+    return parts
+
+
+def _panel(line: VerdictLine, results: Sequence[Result]) -> Panel | None:
+    """Return what was measured at every horizon, with the claimed rate through the first point; None if it is too little."""
+    column = DRAWN.get(line.quantity)
+    about = [result for result in results if (result.game, result.learner) == (line.game, line.learner)]
+    about.sort(key=lambda result: result.rounds)
+    if column is None or len(about) < LEAST:
+        return None
+    means = [result.mean(column) for result in about]
+    values = tuple(mean for mean in means if mean is not None)
+    if len(values) < len(about):
+        return None
+    rounds = tuple(result.rounds for result in about)
+    claimed: tuple[tuple[int, float], ...] = ()
+    beside = ""
+    if line.exponent is not None and values[0] > 0:
+        claimed = tuple((T, values[0] * (T / rounds[0]) ** line.exponent) for T in rounds)
+        beside = f"(claimed {fraction(line.exponent)})"
+    point = Point("measured", COLOURS[1], rounds, values, fit(about, column), beside, claimed)
+    return Growths(f"{line.quantity.capitalize()} in {line.game.split()[0]}", (point,), f"{line.quantity} at T")

@@ -10,10 +10,9 @@ from lewa.lab.storage import read_json, write
 from lewa.paper.league import Standing
 from lewa.paper.reproduce import Reproduction
 from lewa.report import captions
-from lewa.report.failures import failures
 from lewa.report.page import Folded, Heading, Part, Section, Text, page, slug
 from lewa.report.results import Result, StudyFolder, group, read_study
-from lewa.report.study_figures import Plans, exponents, pictures
+from lewa.report.study_figures import Plans, exponents, failures, pictures
 from lewa.report.study_tables import claims_table, league_section, results_table
 from lewa.report.table_files import write_tables
 from lewa.version import importing

@@ -5,12 +5,11 @@ from itertools import groupby
 
 import numpy as np
 
-from lewa.lab.names import short
+from lewa.lab.study import short
 from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.paper import league
 from lewa.paper.league import Standing
-from lewa.paper.rules import fraction
-from lewa.paper.verdicts import VerdictLine
+from lewa.paper.rules import VerdictLine, fraction
 from lewa.report import captions
 from lewa.report.captions import LEVEL
 from lewa.report.page import Cell, Folded, Part, Section, Table, number, slug

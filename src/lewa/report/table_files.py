@@ -12,8 +12,8 @@ import numpy as np
 
 from lewa.formatting import csv_table as csv_lines
 from lewa.formatting import printable_text
-from lewa.lab.names import short
 from lewa.lab.storage import write
+from lewa.lab.study import short
 from lewa.measures.rate_fit import mean_interval
 from lewa.report.results import Result
 from lewa.types import Array
