@@ -51,7 +51,7 @@ def main() -> None:
     print(f"{one.setup.learner_name}, {K} actions")
     print(f"pull + update             {alone:6.1f} us a decision")
     print(f"pull_many + update_many   {together:6.1f} us a decision, {median(a / b for a, b in pairs):.1f} times cheaper")
-    full = new(learner, max_pending=OPEN)
+    full = new(learner, answers=lewa.Answers(max_open=OPEN))
     few = median(seconds(one.status) for _ in range(ROUNDS))
     full.pull_many(OPEN)
     status = median(seconds(full.status) for _ in range(ROUNDS))

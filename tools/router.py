@@ -171,7 +171,8 @@ def main() -> None:
         "starts from priors of an offline training, on embeddings by a language model, which need other models.",
         "`used` is the share of the budget that was spent on these prompts. What is spent beyond the budget is the debt at",
         "the end. Debt is paid back in 1,000 requests, of which there are 3,609. One call of the expensive model costs",
-        f"up to 500 budgets. With `repay={SOON:g}` (`Agent(..., settings={{'repay': {SOON:g}}})`) debt is paid back sooner.",
+        f"up to 500 budgets. With `repay={SOON:g}` (`LearnerOptions(settings={{'repay': {SOON:g}}})`) debt "
+        "is paid back sooner.",
         "",
         f"| dollars per request | squarecb-lewa | used | with repay={SOON:g} | used | paretobandit | used |",
         "|---|---|---|---|---|---|---|",

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from lewa import measures as measures
     from lewa.advice import advise as advise
     from lewa.agent import Agent, at_least, at_most
+    from lewa.agent import Answers as Answers
     from lewa.agent import Breaker as Breaker
+    from lewa.agent import ContextOptions as ContextOptions
     from lewa.agent import Governor as Governor
+    from lewa.agent import JournalOptions as JournalOptions
+    from lewa.agent import LearnerOptions as LearnerOptions
     from lewa.context import category as category
     from lewa.context import number as number
     from lewa.context import text as text
@@ -60,7 +64,10 @@ __all__ = [
 # `from lewa import *`: `text` and `number` would hide variables, and the types are for annotations.
 PLACES = {
     "lewa.advice": ("advise",),
-    "lewa.agent": ("Agent", "Breaker", "Governor", "at_least", "at_most"),
+    "lewa.agent": (
+        *("Agent", "Answers", "Breaker", "ContextOptions", "Governor", "JournalOptions", "LearnerOptions"),
+        *("at_least", "at_most"),
+    ),
     "lewa.context": ("category", "number", "text", "vector"),
     "lewa.frontiers": ("frontier",),
     "lewa.measures": ("hindsight", "judge", "positive_violation", "regret", "violation"),

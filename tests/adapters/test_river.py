@@ -3,7 +3,7 @@
 import pickle
 import random
 from copy import deepcopy
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def test_in_evaluate_on_rivers_own_environments_it_is_the_agent_that_is_told_the
     policy = Policy([COST], known={"cost": costs}, reward_range=(low, high), seed=3)
     rows = list(bandit.evaluate([policy, Policy(seed=3)], env, n_episodes=2, seed=1))
     assert len(rows) == 2 * 2 * 120
-    agent = lewa.Agent(list(arms), [COST], reward_range=(low, high), seed=3, expected={"cost": costs})
+    agent = lewa.Agent(list(arms), [COST], reward_range=(low, high), seed=3, answers=lewa.Answers(expected={"cost": costs}))
     env.reset(seed=random.Random(1).randint(0, 2**32))
     for row in rows[:240:2]:
         decision = agent.pull()
@@ -129,7 +129,10 @@ def test_arms_that_are_not_there_are_not_pulled() -> None:
 
 
 def test_late_answers_are_weighted_by_the_probability_of_their_own_pull() -> None:
-    policy, agent = Policy([COST], arms=ARMS, seed=4), lewa.Agent(ARMS, [COST], seed=4, unanswered="expire")
+    policy, agent = (
+        Policy([COST], arms=ARMS, seed=4),
+        lewa.Agent(ARMS, [COST], seed=4, answers=lewa.Answers(unanswered="expire")),
+    )
     pulled = []
     for n in range(200):
         pulled.append((policy.pull(ARMS), policy.decision))
@@ -182,7 +185,10 @@ def test_a_clone_is_new_and_a_copy_goes_on() -> None:
 def test_evaluate_offline_learns_from_the_rows_whose_arm_it_pulled_and_from_no_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(adapter, "Agent", partial(lewa.Agent, max_pending=500))
+    def few(*args: Any, answers: lewa.Answers, **more: Any) -> lewa.Agent:
+        return lewa.Agent(*args, answers=replace(answers, max_open=500), **more)
+
+    monkeypatch.setattr(adapter, "Agent", few)
     rng = random.Random(1)
     arms = [0, 1, 2, 3]
     rows: Any = [(arms, None, rng.choice(arms), rng.random() < 0.5) for _ in range(1400)]

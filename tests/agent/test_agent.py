@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 NUMBERS = st.floats(-1e6, 1e6)
 
 
-def small(learner: str = "bandit-lewa", horizon: int | None = 100, **settings: Any) -> Agent:
+def small(learner: str | lewa.LearnerOptions = "bandit-lewa", horizon: int | None = 100, **settings: Any) -> Agent:
     lines = [at_most("cost", 0.002, range=(0, 0.01)), at_least("quality", 3, range=(1, 5))]
     return Agent(
         ["small", "medium", "large"],
@@ -103,12 +103,15 @@ def test_the_default_learner_takes_costs_outside_their_range_as_they_are() -> No
         (lambda: small(horizon=0), "horizon must be an integer of at least 1, got 0"),
         (lambda: small(horizon=None), "needs horizon, .* anytime-loss-lewa needs none"),
         (lambda: small("lewa", horizon=None), "anytime-lewa needs none"),
-        (lambda: small(feedback="partial"), "feedback must be 'bandit' or 'full', got 'partial'"),
-        (lambda: small(max_pending=0), "max_pending must be an integer of at least 1, got 0"),
-        (lambda: small(expire_after=0.5), "expire_after must be an integer of at least 1, got 0.5"),
-        (lambda: small(unanswered="forget"), "'charge', 'expire' or a mapping of names to values"),
-        (lambda: small(unanswered={"cots": 1}), "did you mean 'cost'"),
-        (lambda: small(expected={"cost": [0.001]}), "3 numbers, one per action, got 1"),
+        (
+            lambda: small(learner=lewa.LearnerOptions(feedback="partial")),
+            "feedback must be 'bandit' or 'full', got 'partial'",
+        ),
+        (lambda: small(answers=lewa.Answers(max_open=0)), "max_open must be an integer of at least 1, got 0"),
+        (lambda: small(answers=lewa.Answers(close_after=0.5)), "close_after must be an integer of at least 1, got 0.5"),  # type: ignore[arg-type]
+        (lambda: small(answers=lewa.Answers(unanswered="forget")), "'charge', 'expire' or a mapping of names to values"),
+        (lambda: small(answers=lewa.Answers(unanswered={"cots": 1})), "did you mean 'cost'"),
+        (lambda: small(answers=lewa.Answers(expected={"cost": [0.001]})), "3 numbers, one per action, got 1"),
         (lambda: small(settings={"etaa": 1}), "no parameter 'etaa'; did you mean 'eta'"),
     ],
 )
@@ -124,20 +127,32 @@ def test_lines_that_no_mixture_keeps_are_refused_with_the_nearest_that_one_does(
     with pytest.raises(
         ValueError, match=r"some mixture .* must meet cost at most 0.002 and quality at least 3; the nearest is cost at"
     ):
-        Agent(["small", "large"], lines, expected=cheap, seed=0)
+        Agent(["small", "large"], lines, seed=0, answers=lewa.Answers(expected=cheap))
     with pytest.raises(ValueError, match=r"must meet cost at most 0.0005; the nearest is cost at most 0.001"):
-        Agent(["small", "large"], [at_most("cost", 0.0005, range=(0, 0.01))], expected={"cost": [0.001, 0.004]}, seed=0)
-    Agent(["small", "large"], [at_most("cost", 0.001, range=(0, 0.01))], expected={"cost": [0.001, 0.004]}, seed=0)
+        Agent(
+            ["small", "large"],
+            [at_most("cost", 0.0005, range=(0, 0.01))],
+            seed=0,
+            answers=lewa.Answers(expected={"cost": [0.001, 0.004]}),
+        )
+    Agent(
+        ["small", "large"],
+        [at_most("cost", 0.001, range=(0, 0.01))],
+        seed=0,
+        answers=lewa.Answers(expected={"cost": [0.001, 0.004]}),
+    )
 
 
 def test_an_expected_value_outside_its_range_is_refused() -> None:
     line = at_most("cost", 0.4, range=(0.1, 0.7))
     outside = r"the expected cost must lie in its range \(0.1, 0.7\), got 3 for action "
     with pytest.raises(ValueError, match=outside + "'large'"):
-        Agent(["small", "large"], [line], expected={"cost": [0.1, 3.0]}, seed=0)
+        Agent(["small", "large"], [line], seed=0, answers=lewa.Answers(expected={"cost": [0.1, 3.0]}))
     with pytest.raises(ValueError, match="the expected reward must lie in its range"):
-        Agent(["small", "large"], [line], expected={"reward": [0.1, -0.1]}, seed=0)
-    agent = Agent(["small", "large"], [line], expected={"cost": [0.1, 0.7]}, seed=0)  # the ends belong to the range
+        Agent(["small", "large"], [line], seed=0, answers=lewa.Answers(expected={"reward": [0.1, -0.1]}))
+    agent = Agent(
+        ["small", "large"], [line], seed=0, answers=lewa.Answers(expected={"cost": [0.1, 0.7]})
+    )  # the ends belong to the range
     with pytest.raises(ValueError, match=outside + "'huge'"):
         agent.add_action("huge", expected={"cost": 3.0})
     change = agent.add_action("huge", expected={"cost": 0.6})
@@ -186,17 +201,23 @@ def test_a_full_information_agent_makes_the_moves_of_the_batch_loop(name: str) -
 
 def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -> None:
     actions, lines = ["x", "y", "z"], [at_most("cost", 0.4)]
-    known = Agent(actions, lines, horizon=100_000, goal="proved", seed=0)
+    known = Agent(actions, lines, horizon=100_000, seed=0, learner=lewa.LearnerOptions(goal="proved"))
     advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
     assert known.setup.learner_name == advised.name
     assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
     for kind, name in (("bandit", "anytime-loss-lewa"), ("full", "anytime-op-ewa")):  # which never start afresh
-        assert Agent(actions, lines, feedback=kind, goal="proved", seed=0).setup.learner_name == name
-    many = Agent([*range(3000)], lines, goal="proved", seed=0)
+        assert (
+            Agent(actions, lines, seed=0, learner=lewa.LearnerOptions(feedback=kind, goal="proved")).setup.learner_name
+            == name
+        )
+    many = Agent([*range(3000)], lines, seed=0, learner=lewa.LearnerOptions(goal="proved"))
     assert many.setup.learner_name == "anytime-loss-lewa"  # of which nothing is proved
     for kind, name in (("bandit", "squarecb-lewa"), ("full", "paced-hedge")):
         for horizon in (None, 100_000):
-            assert Agent(actions, lines, feedback=kind, horizon=horizon, seed=0).setup.learner_name == name
+            assert (
+                Agent(actions, lines, horizon=horizon, seed=0, learner=lewa.LearnerOptions(feedback=kind)).setup.learner_name
+                == name
+            )
 
 
 # Late, in parts, twice, never --------------------------------------------------------------------------------------------
@@ -364,7 +385,8 @@ def test_a_decision_of_another_agent_is_not_taken_for_ones_own() -> None:
 
 def unanswered(policy: Any, second: str = "small", **more: Any) -> tuple[Agent, Agent]:
     """An agent and its twin, who were told all of a decision for "small", and only the quality of a second one."""
-    agents = (small(unanswered=policy, **more), small(unanswered=policy, **more))
+    answers = lewa.Answers(unanswered=policy, **more)
+    agents = small(answers=answers), small(answers=answers)
     for agent in agents:
         agent.update(agent.pull(available=["small"]), reward=0.5, cost=0.004, quality=2.0)
         agent.pull(available=[second])
@@ -412,7 +434,7 @@ def test_an_expired_decision_is_left_out_but_what_was_told_of_it_counts() -> Non
 
 
 def test_open_decisions_are_bounded_and_the_oldest_closes() -> None:
-    agent = small(max_pending=3, unanswered="expire")
+    agent = small(answers=lewa.Answers(max_open=3, unanswered="expire"))
     for _ in range(10):
         agent.pull()
     assert [entry[0] for entry in agent.snapshot()["state"]["open"]] == [8, 9, 10]
@@ -420,7 +442,7 @@ def test_open_decisions_are_bounded_and_the_oldest_closes() -> None:
 
 
 def test_a_decision_expires_after_so_many_more() -> None:
-    agent = small(expire_after=2, unanswered="expire")
+    agent = small(answers=lewa.Answers(close_after=2, unanswered="expire"))
     agent.pull()
     agent.pull()
     agent.update(1, reward=0.5, cost=0.001, quality=3)  # one decision later: in time
@@ -461,7 +483,12 @@ def test_a_masked_draw_is_from_the_play_over_the_available_actions(name: str) ->
 
 def test_masked_actions_are_drawn_as_often_as_the_play_says() -> None:
     agent = Agent(
-        range(4), [at_least("q", 0.5)], horizon=100, learner="bandit-lewa", seed=4, max_pending=1, unanswered="expire"
+        range(4),
+        [at_least("q", 0.5)],
+        horizon=100,
+        learner="bandit-lewa",
+        seed=4,
+        answers=lewa.Answers(max_open=1, unanswered="expire"),
     )
     drawn = np.bincount([int(agent.pull(available=[1, 3]).action) for _ in range(2000)], minlength=4)
     assert drawn[0] == drawn[2] == 0
@@ -475,7 +502,9 @@ def test_all_actions_available_is_no_mask() -> None:
 
 
 def test_an_action_without_a_chance_can_still_be_the_only_one_there() -> None:
-    agent = Agent(["a", "b"], [at_least("q", 0.0)], horizon=100, learner="lewa", settings={"eta": 1e6}, seed=0)
+    agent = Agent(
+        ["a", "b"], [at_least("q", 0.0)], horizon=100, seed=0, learner=lewa.LearnerOptions("lewa", settings={"eta": 1e6})
+    )
     agent.update(agent.pull(), reward=[1, 0], q=[1, 1])
     assert agent.pull().play[1] < 1e-300
     decision = agent.pull(available=["b"])
@@ -502,7 +531,7 @@ def test_a_decision_is_frozen_and_goes_through_json() -> None:
 
 
 def test_threads_share_an_agent() -> None:
-    agent = small(max_pending=100_000)
+    agent = small(answers=lewa.Answers(max_open=100_000))
     made: list[int] = []
     failed: list[BaseException] = []
 

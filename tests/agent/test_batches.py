@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, Answers, at_least, at_most
 from lewa.agent import ClosedError, Decision, UnknownError
 from lewa.agent.driver import Driver
 from lewa.agent.pending import Block
@@ -189,7 +189,7 @@ def test_numpy_numbers_of_decisions_are_recorded_as_integers(tmp_path: Path) -> 
 @pytest.mark.parametrize("learner", ["auto", "anytime-loss-lewa", "lewa"])
 @pytest.mark.parametrize("unanswered", ["charge", {"reward": 0.0, "cost": 0.25}], ids=["charge", "fixed"])
 def test_what_is_reserved_is_the_sum_over_the_open_decisions(learner: str, unanswered: Any) -> None:
-    agent, dice = fresh(learner, unanswered=unanswered), np.random.default_rng(2)
+    agent, dice = fresh(learner, answers=Answers(unanswered=unanswered)), np.random.default_rng(2)
     for n in range(120):
         decision, values = agent.pull(), outcome(dice, learner == "lewa")
         if n % 3 == 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa import Agent, Breaker, at_least, at_most, category
+from lewa import Agent, Answers, Breaker, LearnerOptions, at_least, at_most, category
 from lewa.agent.changes import CHANGES
 from lewa.agent.constraint import Constraint, Group
 from lewa.agent.records import Change, Record
@@ -265,7 +265,9 @@ def test_a_fallback_named_before_the_first_decision_changes_no_guarantee() -> No
 @pytest.mark.plain
 def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.3}  # y costs at most 0.3
-    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-anytime-loss-lewa", settings=settings, seed=0)
+    agent = Agent(
+        ["x", "y"], [at_most("cost", 0.6)], seed=0, learner=LearnerOptions("late-anytime-loss-lewa", settings=settings)
+    )
 
     def slack_after(*_: object) -> object:
         return agent.setup.learner.parameters["cap_slack"]
@@ -287,7 +289,9 @@ def test_a_learner_with_settings_for_each_segment_loses_an_action() -> None:
 @pytest.mark.plain
 def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.5}
-    agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=0)
+    agent = Agent(
+        ["x", "y", "z"], [at_most("cost", 0.5)], seed=0, learner=LearnerOptions("late-anytime-loss-lewa", settings=settings)
+    )
     dice = np.random.default_rng(0)
 
     def answer(rounds: int, costs: dict[str, float], available: list[str] | None = None) -> list[str]:
@@ -428,12 +432,11 @@ def test_a_change_keeps_a_constraint_whose_values_are_known(what: str) -> None:
         return Agent(
             ["x", "y", "z"],
             [at_most("cost", 0.4), at_least("quality", 0.2)],
-            learner="proved-squarecb-lewa",
             horizon=200,
             context=[category("tenant", ["a", "b"])],
-            expected={"cost": [0.1, 0.5, 0.9]},
-            settings={"known": ["cost"]},
             seed=1,
+            learner=LearnerOptions("proved-squarecb-lewa", settings={"known": ["cost"]}),
+            answers=Answers(expected={"cost": [0.1, 0.5, 0.9]}),
         )
 
     def play(rounds: int) -> None:

@@ -109,7 +109,7 @@ def test_a_dense_learner_learns_decisions_that_are_not_of_its_own_play(deed: str
 
 
 def test_safe_rounds_are_remembered_when_the_governor_is_gone() -> None:
-    agent = make(learner="lewa", feedback="full", governor=GOVERNOR)
+    agent = make(governor=GOVERNOR, learner=lewa.LearnerOptions("lewa", feedback="full"))
     run(agent, 30)
     governed = agent.status()
     assert governed.governor is not None
@@ -139,7 +139,7 @@ def test_a_safe_decision_is_not_learned_when_its_governor_is_gone(again: bool, m
 
 
 def test_a_governor_with_a_smaller_debt_promises_what_it_can() -> None:
-    agent = make(governor=Governor("a", sure={"cost": 0.2}, debt={"cost": 20}), max_pending=100)
+    agent = make(governor=Governor("a", sure={"cost": 0.2}, debt={"cost": 20}), answers=lewa.Answers(max_open=100))
     for _ in range(25):
         agent.pull()  # open decisions are counted at their worst
     agent.set_governor(Governor("a", sure={"cost": 0.2}, debt={"cost": 1}))
@@ -231,7 +231,7 @@ def test_a_segment_prints_a_bound_of_zero() -> None:
 
 
 def test_a_file_without_delays_says_how_many_answers_never_came() -> None:
-    agent = make(learner="lewa", feedback="full", unanswered="expire")
+    agent = make(learner=lewa.LearnerOptions("lewa", feedback="full"), answers=lewa.Answers(unanswered="expire"))
     run(agent, 5)
     agent.close(agent.pull())
     plain = agent.snapshot()

@@ -87,7 +87,7 @@ def test_a_journal_brings_a_contextual_agent_back(tmp_path: Path) -> None:
 
 
 def test_a_decision_has_the_features_and_the_charge_and_not_the_context() -> None:
-    decision = make(expected={"cost": [0.1, 0.8]}).pull(context={"task": "code", "tokens": 750})
+    decision = make(answers=lewa.Answers(expected={"cost": [0.1, 0.8]})).pull(context={"task": "code", "tokens": 750})
     assert decision.features == pytest.approx((1, 0.5**0.5, 0, 0.5 * 0.5**0.5))
     assert decision.charged == pytest.approx((COSTS[str(decision.action)],))
     assert "code" not in json.dumps(decision.plain())
@@ -161,7 +161,7 @@ def test_an_action_is_added_and_a_range_changed_while_it_runs() -> None:
 
 def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:
     context = {"task": "code", "tokens": np.int64(750)}
-    agent = make(keep_context=True, journal=tmp_path / "j")
+    agent = make(journal=tmp_path / "j", keep_context=True)
     decision = agent.pull(context=context)
     assert decision.context == {"task": "code", "tokens": 750}
     assert decision.plain()["context"] == {"task": "code", "tokens": 750}
@@ -288,7 +288,7 @@ def test_answers_in_parts_replay_to_the_bit_and_teach_what_whole_ones_do() -> No
 
 @pytest.mark.parametrize("how", ["learned at the close", "frozen"])
 def test_nothing_is_corrected_early_where_nothing_is_learned(how: str) -> None:
-    agent = make() if how == "frozen" else make(learn="close", expire_after=5)
+    agent = make() if how == "frozen" else make(answers=lewa.Answers(close_after=5, learn="close"))
     decision = agent.pull(context={"task": "code"})
     if how == "frozen":
         agent.set_mode("frozen")

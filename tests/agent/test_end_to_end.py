@@ -25,7 +25,13 @@ def coins(seed: int, rounds: int, numbers: int = 2) -> list[list[float]]:
 
 
 def test_bad_values_are_refused_and_fast_weights_leave_a_whole_play() -> None:
-    agent = Agent(["a", "b"], [at_least("q", 0.9)], horizon=100, learner="bandit-lewa", settings={"eta": 5.0}, seed=0)
+    agent = Agent(
+        ["a", "b"],
+        [at_least("q", 0.9)],
+        horizon=100,
+        seed=0,
+        learner=lewa.LearnerOptions("bandit-lewa", settings={"eta": 5.0}),
+    )
     before = agent.pull().play
     for bad in (nan, float("inf"), -float("inf")):
         with pytest.raises(ValueError, match="must be a finite number"):
@@ -124,14 +130,18 @@ def test_routing_keeps_a_budget_and_earns_nearly_what_the_best_play_earns() -> N
 
 
 def test_costs_without_rewards_and_decisions_without_answers_count() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa", seed=0)
+    agent = Agent(
+        ["a", "b"], [at_most("cost", 0.2)], horizon=1000, learner="bandit-lewa", seed=0, answers=lewa.Answers(max_open=50)
+    )
     for _ in range(200):  # the cost is known at once, the reward never comes
         agent.update(agent.pull(), cost=0.9)
     status = agent.status()
     assert status.constraints[0].average == pytest.approx(0.9)
     assert (status.open, status.filled_in) == (50, 150)
     assert status.constraints[0].multiplier > 0  # the learner was charged what is known, without the reward
-    silent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa", seed=0)
+    silent = Agent(
+        ["a", "b"], [at_most("cost", 0.2)], horizon=1000, learner="bandit-lewa", seed=0, answers=lewa.Answers(max_open=50)
+    )
     for _ in range(200):  # nothing ever comes
         silent.pull()
     assert silent.status().constraints[0].multiplier > 0
@@ -142,7 +152,7 @@ def test_decisions_in_flight_are_reserved_and_bounded() -> None:
     # The default learner charges a decision at the draw; with others the nine in flight are expected to cost as much now.
     for learner, reserved in (("auto", (8 + 9 * 0.2) / 10), ("anytime-loss-lewa", 8)):
         limit = at_most("cost", 0.2, range=(0, 10))
-        agent = Agent(["a"], [limit], max_pending=20, expected={"cost": [0.2]}, learner=learner, seed=0)
+        agent = Agent(["a"], [limit], learner=learner, seed=0, answers=lewa.Answers(max_open=20, expected={"cost": [0.2]}))
         for _ in range(10):
             agent.pull()
         assert agent.status().constraints[0].reserved == pytest.approx(0.2)  # reserved before the call
@@ -187,7 +197,7 @@ def test_a_limit_has_its_own_units_and_one_out_of_reach_is_refused() -> None:
     line = at_most("cost", 0.002, range=(0, 0.05))  # in the line itself, in one's own units
     assert str(line) == "cost at most 0.002"
     with pytest.raises(ValueError, match=r"must meet cost at most 0.002; the nearest is cost at most 0.003"):
-        Agent(["a", "b"], [line], expected={"cost": [0.003, 0.004]}, seed=0)
+        Agent(["a", "b"], [line], seed=0, answers=lewa.Answers(expected={"cost": [0.003, 0.004]}))
 
 
 def test_the_price_rises_while_a_limit_is_missed_and_falls_to_0_after() -> None:

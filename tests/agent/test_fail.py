@@ -146,7 +146,7 @@ def test_with_full_information_a_failed_decision_is_closed_with_what_was_told() 
 
 
 def test_with_learning_at_the_close_a_failure_waits_for_the_close() -> None:
-    agent, _ = made(learn="close", expire_after=3)
+    agent, _ = made(answers=lewa.Answers(close_after=3, learn="close"))
     decision = agent.pull()
     agent.fail(decision)
     assert (agent.status().answered, agent.status().failed, agent.status().reward) == (0, 1, 0.0)
@@ -202,7 +202,7 @@ def test_a_call_that_is_billed_before_it_fails_counts_for_the_breaker() -> None:
 
 
 def test_the_close_of_a_billed_decision_ends_the_failures() -> None:
-    agent, _ = made(breaker=Breaker(failures=2), unanswered="expire")
+    agent, _ = made(breaker=Breaker(failures=2), answers=lewa.Answers(unanswered="expire"))
     fail_in_a_row(agent, 1)
     decision = agent.pull(available=["large"])
     agent.update(decision, cost=0.1)
@@ -212,7 +212,9 @@ def test_the_close_of_a_billed_decision_ends_the_failures() -> None:
 
 
 def test_a_failure_is_reported_once_where_answers_wait_for_the_close() -> None:
-    agent, _ = made(breaker=Breaker(failures=2), learn="close", expire_after=9, learner="late-anytime-loss-lewa")
+    agent, _ = made(
+        breaker=Breaker(failures=2), learner="late-anytime-loss-lewa", answers=lewa.Answers(close_after=9, learn="close")
+    )
     decision = agent.pull()
     agent.fail(decision)
     before = agent.snapshot()
@@ -512,7 +514,7 @@ def test_an_outage_costs_few_failed_calls_and_the_traffic_returns() -> None:
 @pytest.mark.parametrize("unanswered", ["expire", "charge"])
 def test_the_costs_of_decisions_that_are_never_rated_count(unanswered: str) -> None:
     """To the cent: in the average, in the debt, and in the values of each action."""
-    agent = Agent(ACTIONS, [COST], unanswered=unanswered, expire_after=20, seed=5)
+    agent = Agent(ACTIONS, [COST], seed=5, answers=lewa.Answers(close_after=20, unanswered=unanswered))
     rng, costs = np.random.default_rng(2), list[float]()
     for _ in range(1000):
         decision = agent.pull()

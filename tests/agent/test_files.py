@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.theorems.instances import HUNT
 
-from lewa import Agent, Governor, at_least, at_most, number
+from lewa import Agent, Answers, Governor, LearnerOptions, at_least, at_most, number
 from lewa.agent.status.report import report
 
 pytestmark = [pytest.mark.slow, pytest.mark.falsify]
@@ -57,7 +57,7 @@ def test_a_loaded_agent_goes_on_bit_for_bit(name: str, horizon: int | None, tmp_
         )
         agent.update(agent.pull(), reward=[1, 0, 1], quality=[1, 2, 3], cost=[1, 1, 0])
     else:
-        agent = at_work(name, horizon, max_pending=7, expire_after=11)
+        agent = at_work(name, horizon, answers=Answers(max_open=7, close_after=11))
     agent.save(tmp_path / "agent.json")
     loaded = Agent.load(tmp_path / "agent.json")
     assert loaded.snapshot() == agent.snapshot()
@@ -264,7 +264,9 @@ def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
     learner: str, settings: dict[str, object], later: tuple[str, ...]
 ) -> None:
     context = [number("size", (0, 1))] if "squarecb" in learner else None
-    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner=learner, settings=settings, context=context, seed=0)
+    agent = Agent(
+        ["x", "y"], [at_most("cost", 0.4)], context=context, seed=0, learner=LearnerOptions(learner, settings=settings)
+    )
     saved = json.loads(json.dumps(agent.snapshot()))
     parameters = saved["setup"]["learner"]
     for name in later:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, Answers, LearnerOptions, at_least, at_most
 from lewa.learners.base import Learner
 
 
@@ -14,10 +14,9 @@ def test_with_two_requests_in_flight_something_is_proved() -> None:
     agent = Agent(
         ["a", "b"],
         [at_least("c", 0.5)],
-        learner="loss-lewa",
         horizon=3000,
-        settings={"delta": 0.3, "eta": 0.02},
         seed=0,
+        learner=LearnerOptions("loss-lewa", settings={"delta": 0.3, "eta": 0.02}),
     )
     waiting: list[Any] = []
     for n in range(3000):
@@ -36,7 +35,7 @@ def test_with_two_requests_in_flight_something_is_proved() -> None:
 @pytest.mark.parametrize("more", [{}, {"settings": {"delay": 20}}])
 def test_the_status_names_a_learner_whose_theorem_covers_late_answers(more: dict[str, Any]) -> None:
     """In a service every answer is late, and nothing was ever proved: now it says with which learner something is."""
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", **{"seed": 0, **more})
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=LearnerOptions(goal="proved"), **{"seed": 0, **more})
     waiting = agent.pull_many(2)
     for _ in range(1000):
         waiting.append(agent.pull())
@@ -58,7 +57,7 @@ def test_a_name_that_promises_what_is_not_there_is_refused_or_warned_of() -> Non
 
 
 def test_a_timer_closes_what_no_answer_came_to() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], unanswered={"reward": 0}, seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0, answers=Answers(unanswered={"reward": 0}))
     started = {agent.pull().id: now for now in (0.0, 10.0, 55.0)}  # minutes
     for number, began in list(started.items()):
         if 60.0 - began > 30.0:
@@ -68,7 +67,7 @@ def test_a_timer_closes_what_no_answer_came_to() -> None:
 
 def test_a_learner_that_sees_every_action_says_so_before_the_first_answer() -> None:
     with pytest.raises(ValueError, match="lewa needs feedback='full'"):
-        Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", feedback="bandit", horizon=100, seed=0)
+        Agent(["a", "b"], [at_most("cost", 0.4)], horizon=100, seed=0, learner=LearnerOptions("lewa", feedback="bandit"))
     warnings = Agent(["a", "b"], [at_most("cost", 0.4)], learner="lewa", horizon=100, seed=0).status().warnings
     assert [warning.code for warning in warnings] == ["no-effect"]
 

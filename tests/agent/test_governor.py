@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.theorems.instances import HUNT
 
-from lewa import Agent, Governor, at_least, at_most
+from lewa import Agent, Governor, LearnerOptions, at_least, at_most
 from lewa.agent.governor.ledger import DebtLedger
 from lewa.agent.governor.rule import Rule, best_mixture
 from lewa.agent.governor.status import governor_status
@@ -223,7 +223,7 @@ def test_beyond_reserves_the_bound_grows_by_what_was_beyond_them() -> None:
 
 
 def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() -> None:
-    agent = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], safe="small", seed=0)
+    agent = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], seed=0, governor=Governor("small"))
     stands = agent.status().governor
     assert stands is not None
     assert list(stands.bounds) == pytest.approx([100 * 0.008])  # a hundred decisions at their worst
@@ -234,13 +234,11 @@ def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() ->
     assert "governor: the debt of cost at most 0.002 never exceeds 0.8" in str(agent.status())
     assert json.loads(json.dumps(agent.status().plain()))["governor"]["bounds"] == [pytest.approx(0.8)]
     longer = Agent(
-        ["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, safe="small", seed=0
+        ["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, seed=0, governor=Governor("small")
     ).status()
     assert longer.governor is not None
     assert list(longer.governor.bounds) == pytest.approx([1000 * 0.008])
     assert Agent(["a"], [COST], governor="off", seed=0).status().governor is None
-    with pytest.raises(ValueError, match="safe needs a governor"):
-        Agent(["a"], [COST], safe="a", governor="off", seed=0)
     learned = Agent(["a"], [COST], seed=0).status().governor
     assert learned is not None
     assert learned.form == "learned"
@@ -301,7 +299,7 @@ def test_safe_decisions_are_part_of_the_play_and_of_no_learner_that_weighs_prope
 
 
 def test_what_is_open_is_counted_at_its_worst_and_the_status_says_so() -> None:
-    agent = Agent(ACTIONS, [COST], safe="safe", governor=Governor(debt={"cost": 3.0}), seed=0)
+    agent = Agent(ACTIONS, [COST], governor=Governor("safe", debt={"cost": 3.0}), seed=0)
     for _ in range(5):
         agent.pull()
     assert agent.pull().probability == 1.0
@@ -381,7 +379,9 @@ def test_a_bound_that_does_not_hold_on_every_path_assumes_that_the_governor_neve
     learner: str, named: list[bool]
 ) -> None:
     wish = Governor("safe", sure={"cost": 0.1}, debt={"cost": 1000.0})
-    agent = Agent(["safe", "b"], [COST], learner=learner, horizon=1000, governor=wish, settings={"delay": 1}, seed=0)
+    agent = Agent(
+        ["safe", "b"], [COST], horizon=1000, governor=wish, seed=0, learner=LearnerOptions(learner, settings={"delay": 1})
+    )
     value: Any = [0.4, 0.4] if learner == "lewa" else 0.4
     before = agent.pull()
     for _ in range(999):

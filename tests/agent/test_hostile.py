@@ -139,7 +139,13 @@ def test_what_goes_wrong_before_a_change_stops_nothing(tmp_path: Path) -> None:
     def broken(_: object) -> str:
         raise KeyError("a bug in a policy")
 
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], policies={"mine": broken}, journal=tmp_path / "journal", seed=0)
+    agent = Agent(
+        ["a", "b"],
+        [at_most("cost", 0.4)],
+        journal=tmp_path / "journal",
+        seed=0,
+        context=lewa.ContextOptions(policies={"mine": broken}),
+    )
     before = agent.snapshot()
     with pytest.raises(KeyError):
         agent.pull(context={"x": 1})
@@ -156,7 +162,7 @@ def test_what_goes_wrong_before_a_change_stops_nothing(tmp_path: Path) -> None:
 def test_a_journal_that_another_program_touches_stops_the_agent(tmp_path: Path, deed: str, sync: str) -> None:
     """As a program that rotates logs does: else all further records are lost, and nobody notices until the next start."""
     path = tmp_path / "journal"
-    agent = fresh(journal=path, sync=sync)
+    agent = fresh(journal=lewa.JournalOptions(path=path, sync=sync))
     answer(agent, 3)
     if deed == "moved":
         path.rename(tmp_path / "journal.1")
@@ -227,7 +233,7 @@ def test_many_threads_that_answer_one_decision_count_it_once() -> None:
 @pytest.mark.parametrize("expire_after", [None, 1000])
 def test_the_oldest_decision_of_a_very_old_agent_is_found_at_once(expire_after: int | None) -> None:
     """After 10^15 decisions a walk from the first one would not end."""
-    agent = fresh(max_pending=2, expire_after=expire_after)
+    agent = fresh(answers=lewa.Answers(max_open=2, close_after=expire_after))
     agent.pull_many(2)
     plain, years = agent.snapshot(), 10**15
     plain["state"]["round"] += years
@@ -256,7 +262,12 @@ def test_half_a_character_in_a_name_is_refused_when_the_name_is_given(number: in
     for make in calls:
         with pytest.raises(ValueError, match="must be valid Unicode, got 'half a"):
             make()
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], context=[lewa.category("who", ["x"])], keep_context=True, seed=0)
+    agent = Agent(
+        ["a", "b"],
+        [at_most("cost", 0.4)],
+        seed=0,
+        context=lewa.ContextOptions(columns=[lewa.category("who", ["x"])], keep=True),
+    )
     before = agent.snapshot()
     with pytest.raises(ValueError, match="a recorded context must consist of texts and numbers"):
         agent.pull(context={"who": name})
@@ -294,7 +305,7 @@ def test_values_at_the_ends_of_what_floats_hold_leave_an_agent_that_can_be_saved
 @pytest.mark.parametrize("learner", ["late-anytime-loss-lewa", "late-loss-lewa", "lewa-ix", "squarecb-lewa"])
 def test_a_new_range_reaches_the_learner_that_is_tightened(learner: str) -> None:
     tightened, plain = (
-        Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, horizon=1000, settings=settings, seed=1)
+        Agent(["a", "b"], [at_most("cost", 0.5)], horizon=1000, seed=1, learner=lewa.LearnerOptions(name, settings=settings))
         for name, settings in ((f"{learner}+tightened", {"slack": 0.0}), (learner, None))
     )
     for agent in (tightened, plain):
@@ -319,7 +330,13 @@ def test_a_range_that_a_learner_in_epochs_cannot_change_is_refused() -> None:
 
 def test_a_range_that_leaves_no_room_for_the_slack_changes_nothing() -> None:
     settings = {"slack": 0.3}
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="lewa-ix+tightened", horizon=1000, settings=settings, seed=0)
+    agent = Agent(
+        ["a", "b"],
+        [at_most("cost", 0.5)],
+        horizon=1000,
+        seed=0,
+        learner=lewa.LearnerOptions("lewa-ix+tightened", settings=settings),
+    )
     agent.update(agent.pull(), reward=1.0, cost=0.9)
     before = agent.snapshot()
     sentence = r"slack must lie in \[0, 1 - floor\], got slack=0.3, floor=\[0.9\]"

@@ -196,7 +196,7 @@ def test_a_fork_within_a_call_neither_hangs_nor_disturbs_the_parent() -> None:
         os.waitpid(child, 0)
         return "a"
 
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], policies={"forks": fork}, seed=1)
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], seed=1, context=lewa.ContextOptions(policies={"forks": fork}))
     assert agent.pull(context={}).id == 1
     assert agent.pull(context={}).id == 2
 
@@ -213,7 +213,7 @@ def test_a_call_within_a_policy_is_refused_and_another_thread_waits() -> None:
             seen.append(error)
         return "a"
 
-    agent = Agent(["a", "b"], [at_most("cost", 0.5)], policies={"asks": policy}, seed=1)
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], seed=1, context=lewa.ContextOptions(policies={"asks": policy}))
     caller = threading.Thread(target=lambda: agent.pull(context={}), daemon=True)
     caller.start()
     assert inside.wait(30)

@@ -81,7 +81,7 @@ def test_a_journal_gives_the_agent_again_to_the_bit(learner: str, tmp_path: Path
 
 def test_the_records_of_a_journal_are_those_that_were_returned(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    agent = fresh(journal=path, plays=True)
+    agent = fresh(journal=lewa.JournalOptions(path=path, plays=True))
     records = live(agent, 40)
     assert list(read_journal(path)) == records
     assert fresh().replay(read_journal(path)).snapshot() == agent.snapshot()
@@ -236,7 +236,7 @@ def test_a_journal_has_one_owner_and_is_not_written_over(tmp_path: Path) -> None
     with pytest.raises(ValueError, match=r"use Agent\.open to continue a journal"):
         fresh(journal=path)
     with pytest.raises(ValueError, match="sync must be 'every', 'batch' or 'never', got 'always'"):
-        fresh(journal=tmp_path / "other", sync="always")
+        fresh(journal=lewa.JournalOptions(path=tmp_path / "other", sync="always"))
     with pytest.raises(ValueError, match="the agent has no journal"):
         fresh().checkpoint()
     with pytest.raises(FileNotFoundError):

@@ -49,8 +49,8 @@ def test_a_horizon_and_a_safe_action_change_no_decision_until_the_governor_has_t
     """The practical learner has no use for a horizon, and the debt of 100 decisions is not reached where it learns."""
     plain = run(world, 0, 600)[2]
     assert run(world, 0, 600, horizon=600)[2] == plain
-    assert run(world, 0, 600, safe="0")[2] == plain
-    assert run(world, 0, 600, safe="0", horizon=600)[2] == plain
+    assert run(world, 0, 600, governor=lewa.Governor("0"))[2] == plain
+    assert run(world, 0, 600, horizon=600, governor=lewa.Governor("0"))[2] == plain
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -89,7 +89,10 @@ def test_a_linear_program_on_known_prices_keeps_the_limit_from_the_first_decisio
     """Without prices it tries every action first, also one that costs far more than the limit."""
     _, price, limit = WORLDS["a bad one is dear"]
     line = [lewa.at_most("cost", limit)]
-    plain, told = (lewa.Agent([0, 1, 2, 3], line, learner=learner, expected=e, seed=0) for e in (None, {"cost": price}))
+    plain, told = (
+        lewa.Agent([0, 1, 2, 3], line, learner=learner, seed=0, answers=lewa.Answers(expected=e))
+        for e in (None, {"cost": price})
+    )
     assert float(np.dot(plain.pull().play, price)) > 1.4 * limit
     assert float(np.dot(told.pull().play, price)) <= limit + 1e-3
     assert not told.status().warnings
@@ -99,11 +102,19 @@ def test_a_linear_program_on_known_prices_keeps_the_limit_from_the_first_decisio
 def test_the_learners_of_auto_start_from_what_is_expected() -> None:
     for feedback in ("bandit", "full"):
         told = {"reward": [0.2, 0.9, 0.2], "cost": [0.1, 0.3, 0.9]}
-        agent = lewa.Agent(["a", "b", "c"], [lewa.at_most("cost", 0.4)], feedback=feedback, expected=told, seed=0)
+        agent = lewa.Agent(
+            ["a", "b", "c"],
+            [lewa.at_most("cost", 0.4)],
+            seed=0,
+            learner=lewa.LearnerOptions(feedback=feedback),
+            answers=lewa.Answers(expected=told),
+        )
         play = agent.pull().play
         assert play[1] > 0.5
         assert not [text for text in agent.status().warnings if "expected" in text]
-        agent = lewa.Agent(["c", "b", "a"], [lewa.at_most("cost", 0.4)], feedback=feedback, seed=0)
+        agent = lewa.Agent(
+            ["c", "b", "a"], [lewa.at_most("cost", 0.4)], seed=0, learner=lewa.LearnerOptions(feedback=feedback)
+        )
         assert agent.pull().play == pytest.approx([1 / 3] * 3)
 
 

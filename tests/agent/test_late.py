@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.statements import from_start, late_statements, probable_statements
 
-from lewa import Agent, Setting, at_least, at_most
+from lewa import Agent, Answers, LearnerOptions, Setting, at_least, at_most
 from lewa.agent import ClosedError
 from lewa.agent.delays import DelayCounter
 from lewa.agent.recent import Shift
@@ -86,7 +86,9 @@ def late_game(learner: Lewa, seed: int, rounds: int = 300) -> tuple[float, float
     """
     dice, K = np.random.default_rng(seed), 3
     steps = {"eta": learner.eta, "delta": learner.delta, "mu": learner.mu}
-    agent = Agent(list("abc"), [at_least("c", FLOOR)], learner="lewa", horizon=rounds, seed=seed, settings=steps)
+    agent = Agent(
+        list("abc"), [at_least("c", FLOOR)], horizon=rounds, seed=seed, learner=LearnerOptions("lewa", settings=steps)
+    )
     waiting, earned, short = [], 0.0, 0.0
     totals, met_always = np.zeros(K), np.array([False, False, True])
     for t in range(rounds):
@@ -153,7 +155,7 @@ def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_whe
     }
     for policy, closes in (("charge", False), ("expire", True)):
         agent, dice = (
-            Agent(["a", "b"], [at_least("c", 0.5)], unanswered=policy, **{"seed": 0, **wish}),
+            Agent(["a", "b"], [at_least("c", 0.5)], answers=Answers(unanswered=policy), **{"seed": 0, **wish}),
             np.random.default_rng(1),
         )
         for t in range(100):
@@ -168,7 +170,7 @@ def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_whe
         assert certificate is not None
         assert certificate.holds
         assert certificate.bound - 25 < certificate.shortfall  # 50 values at the floor are part of it
-    guessed = Agent(["a", "b"], [at_least("c", 0.5)], unanswered={"c": 1.0}, **{"seed": 0, **wish})
+    guessed = Agent(["a", "b"], [at_least("c", 0.5)], answers=Answers(unanswered={"c": 1.0}), **{"seed": 0, **wish})
     guessed.update(guessed.pull(), reward=0.5, c=0.0)
     guessed.close(guessed.pull())
     assert guessed.status().constraints[0].certificate is None
@@ -176,7 +178,9 @@ def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_whe
 
 def test_an_answer_that_never_comes_costs_one() -> None:
     def proved(lost: int) -> float:
-        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, unanswered="expire", seed=0)
+        agent = Agent(
+            ["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, seed=0, answers=Answers(unanswered="expire")
+        )
         answer_late(agent, 1500, 0, vector=True)
         for _ in range(lost):
             agent.close(agent.pull())
@@ -249,7 +253,7 @@ def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
     assert agent._state.delays.so_far().most_open == 6
     for wrong, sentence in (("late", "learn must be 'answer' or 'close'"), ("close", "learn='close' needs expire_after")):
         with pytest.raises(ValueError, match=sentence):
-            Agent(["a", "b"], [at_least("c", 0.5)], learn=wrong, seed=0)
+            Agent(["a", "b"], [at_least("c", 0.5)], seed=0, answers=Answers(learn=wrong))
 
 
 def hostile(agent: Agent, rounds: int, floor: float, dice: Any) -> tuple[float, float]:
@@ -279,7 +283,9 @@ def test_from_a_change_on_regret_and_violation_keep_the_bound_of_where_the_learn
     steps = {"eta": 0.05, "delta": 0.5, "mu": 0.3}
     for seed in range(3):
         dice = np.random.default_rng(seed)
-        agent = Agent(list("abc"), [at_least("c", FLOOR)], learner=learner, horizon=300, settings=steps, seed=seed)
+        agent = Agent(
+            list("abc"), [at_least("c", FLOOR)], horizon=300, seed=seed, learner=LearnerOptions(learner, settings=steps)
+        )
         for _ in range(100):
             agent.update(agent.pull(), reward=[1.0, 0.9, 0.0], c=[0.0, 0.1, 0.3])
         agent.set_limit("c", limit)
@@ -359,7 +365,9 @@ def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
     """Th12: with LEWA, what is proved after it left is that of the learner among the others."""
     steps = {"eta": 0.05, "delta": 0.5, "mu": 0.3}
     for seed in range(3):
-        agent = Agent(list("abc"), [at_least("c", FLOOR)], learner="lewa", horizon=300, settings=steps, seed=seed)
+        agent = Agent(
+            list("abc"), [at_least("c", FLOOR)], horizon=300, seed=seed, learner=LearnerOptions("lewa", settings=steps)
+        )
         for _ in range(30):
             agent.update(agent.pull(), reward=[1.0, 0.9, 0.0], c=[0.0, 0.1, 0.3])
         agent.retire_action("a")
@@ -372,7 +380,9 @@ def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
         B, A = delayed.full_information(tuned, 3, 200, agent._state.delays.so_far(), 0.0, start)
         assert regret <= B
         assert violation <= sqrt(A * (200 + B))
-    fixed = Agent(list("abc"), [at_least("c", FLOOR)], learner="fixed-share-lewa", horizon=300, settings=steps, seed=0)
+    fixed = Agent(
+        list("abc"), [at_least("c", FLOOR)], horizon=300, seed=0, learner=LearnerOptions("fixed-share-lewa", settings=steps)
+    )
     fixed.retire_action("a")
     fixed.update(fixed.pull(), reward=[0.5] * 3, c=[0.5] * 3)
     assert "no bound is proved for this learner after such a change" in fixed.status().guarantee.reason
@@ -440,7 +450,11 @@ def test_late_anytime_loss_lewa_has_a_start_after_every_change_of_what_it_decide
 def test_late_anytime_loss_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
     """Answered, expired, closed, masked, frozen: what the learner holds open is what the agent does, and b^2 adds up."""
     agent = Agent(
-        list("abc"), [at_most("cost", 0.4)], learner="late-anytime-loss-lewa", unanswered="expire", max_pending=5, seed=3
+        list("abc"),
+        [at_most("cost", 0.4)],
+        learner="late-anytime-loss-lewa",
+        seed=3,
+        answers=Answers(max_open=5, unanswered="expire"),
     )
     dice, waiting = np.random.default_rng(0), dict[int, Any]()
     for t in range(150):
@@ -509,12 +523,14 @@ def test_a_delay_and_an_epsilon_that_are_foreseen_have_a_bound_with_high_probabi
 
 def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> None:
     def chosen(**wish: Any) -> str:
-        return Agent(list("abc"), [at_least("c", FLOOR)], goal="proved", **{"seed": 0, **wish}).setup.learner_name
+        return Agent(
+            list("abc"), [at_least("c", FLOOR)], learner=LearnerOptions(goal="proved"), **{"seed": 0, **wish}
+        ).setup.learner_name
 
     assert chosen() != "late-anytime-loss-lewa"  # while nothing is late
     assert chosen(settings={"delay": 20}) == "late-anytime-loss-lewa"
     for horizon in (None, 10**6):
-        assert chosen(settings={"delay": 20}, feedback="full", horizon=horizon) == "late-lewa"
+        assert chosen(horizon=horizon, settings={"delay": 20}, feedback="full") == "late-lewa"
 
 
 @pytest.mark.parametrize("delay", [1, 10])

@@ -10,7 +10,7 @@ from tests.agent.test_late import answer_late
 from tests.agent.test_printed_bounds import of_theorems
 from tests.statements import late_statements, probable_statements
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, Answers, LearnerOptions, at_least, at_most
 from lewa.choice import choose_for_late_answers
 from lewa.learners import make
 from lewa.theory import delayed, delayed_losses
@@ -21,7 +21,13 @@ LINES = [at_least("c", 0.5)]
 
 
 def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
-    agent = Agent(["a", "b"], LINES, learner="late-lewa", settings={"delta": 20.0}, unanswered="expire", seed=0)
+    agent = Agent(
+        ["a", "b"],
+        LINES,
+        seed=0,
+        learner=LearnerOptions("late-lewa", settings={"delta": 20.0}),
+        answers=Answers(unanswered="expire"),
+    )
     answer_late(agent, 150, 1, vector=True)
     agent.close(agent.pull())
     status, late = agent.status(), agent._state.delays.so_far()
@@ -45,7 +51,11 @@ def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
 
 def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for() -> None:
     agent = Agent(
-        ["a", "b"], LINES, learner="late-lewa", settings={"epsilon": 0.1, "delta": 20.0}, unanswered="expire", seed=0
+        ["a", "b"],
+        LINES,
+        seed=0,
+        learner=LearnerOptions("late-lewa", settings={"epsilon": 0.1, "delta": 20.0}),
+        answers=Answers(unanswered="expire"),
     )
     answer_late(agent, 400, 1, vector=True)
     agent.close(agent.pull())
@@ -67,7 +77,14 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
 
 def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() -> None:
     settings = {"epsilon": 0.1, "delay": 1}
-    agent = Agent(["a", "b"], LINES, learner="late-lewa-ix", horizon=400, settings=settings, unanswered="expire", seed=0)
+    agent = Agent(
+        ["a", "b"],
+        LINES,
+        horizon=400,
+        seed=0,
+        learner=LearnerOptions("late-lewa-ix", settings=settings),
+        answers=Answers(unanswered="expire"),
+    )
     answer_late(agent, 399, 1, vector=False)
     before = float(agent._state.driver.multiplier[0])
     decision = agent.pull()
@@ -96,7 +113,14 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
 
 def test_late_loss_lewa_prints_its_bound_for_any_arrivals_at_the_delays_that_happened() -> None:
     settings = {"delay": 1}
-    agent = Agent(["a", "b"], LINES, learner="late-loss-lewa", horizon=400, settings=settings, unanswered="expire", seed=0)
+    agent = Agent(
+        ["a", "b"],
+        LINES,
+        horizon=400,
+        seed=0,
+        learner=LearnerOptions("late-loss-lewa", settings=settings),
+        answers=Answers(unanswered="expire"),
+    )
     answer_late(agent, 399, 1, vector=False)
     agent.close(agent.pull())
     status, late, learner = agent.status(), agent._state.delays.so_far(), agent.setup.learner
@@ -139,7 +163,7 @@ def test_the_state_of_these_learners_follows_masks_ranges_and_new_actions(learne
 
 def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> None:
     settings = {"epsilon": 0.1, "eta": 0.01, "delta": 0.2, "mu": 0.05}
-    agent = Agent(["a", "b"], LINES, learner="lewa", horizon=400, settings=settings, seed=0)
+    agent = Agent(["a", "b"], LINES, horizon=400, seed=0, learner=LearnerOptions("lewa", settings=settings))
     answer_late(agent, 400, 1, vector=True)
     probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
     assert probable.kind == "high probability"
@@ -165,13 +189,13 @@ def test_one_very_late_answer_is_named_as_the_reason_for_a_trivial_bound() -> No
         statement = late_statements(learner, 2, T, Delays(T, T - 1, T - 1, 2))[0]  # the first answer comes last
         text = "; ".join((*statement.assumptions, statement.reason))
         assert "the latest answer was open together with 9999 other decisions, the average one with 2" in text
-        assert "with expire_after=h that number is at most 2 h" in text
+        assert "with close_after=h that number is at most 2 h" in text
         assert "expire_after" not in str(late_statements(learner, 2, T, Delays(9 * T, 18, 18, 10))[0])
 
 
 def test_without_a_horizon_the_choice_for_late_answers_with_full_information_is_late_lewa() -> None:
     assert choose_for_late_answers("full", 10, None, 0.6, delay=20).name == "late-lewa"
-    agent = Agent(["a", "b"], LINES, feedback="full", goal="proved", settings={"delay": 5}, seed=0)
+    agent = Agent(["a", "b"], LINES, seed=0, learner=LearnerOptions(settings={"delay": 5}, feedback="full", goal="proved"))
     assert agent.setup.learner_name == "late-lewa"
 
 
@@ -220,7 +244,7 @@ def test_where_nothing_is_proved_with_shares_the_status_says_why() -> None:
     agent.set_share("a", 0.1)
     answer_late(agent, 50, 0, vector=False)
     assert "minimum shares or an exposure are added to its play" in agent.status().guarantee.reason
-    bandit = Agent(["a", "b"], LINES, learner="late-anytime-loss-lewa", settings={"delta": 60.0}, seed=0)
+    bandit = Agent(["a", "b"], LINES, seed=0, learner=LearnerOptions("late-anytime-loss-lewa", settings={"delta": 60.0}))
     bandit.set_share("a", 0.1)
     answer_late(bandit, 200, 0, vector=False)
     assert bandit.status().guarantee.regret is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa import Agent, Governor, at_least, at_most
+from lewa import Agent, Governor, LearnerOptions, at_least, at_most
 from lewa.agent.governor.learned import LearnedGovernor
 from lewa.agent.records import Record
 from lewa.kernels.guard import PRACTICAL, REPAY, WALL
@@ -110,9 +110,11 @@ def test_where_it_is_silent_it_changes_nothing() -> None:
 @pytest.mark.plain
 def test_every_agent_has_it_unless_its_learner_has_a_theorem_or_it_is_switched_off() -> None:
     assert Agent(ACTIONS, [COST], seed=0).status().governor is not None
-    assert Agent(ACTIONS, [COST], feedback="full", learner="paced-hedge", seed=0).status().governor is not None
+    assert (
+        Agent(ACTIONS, [COST], seed=0, learner=LearnerOptions("paced-hedge", feedback="full")).status().governor is not None
+    )
     assert Agent(ACTIONS, [COST], seed=0, governor="off").status().governor is None
-    assert Agent(ACTIONS, [COST], seed=0, goal="proved", horizon=1000).status().governor is None
+    assert Agent(ACTIONS, [COST], seed=0, horizon=1000, learner=LearnerOptions(goal="proved")).status().governor is None
     before = Agent.load(Path(__file__).parent.parent / "assets" / "agent-v1.json")
     assert before.status().governor is None  # as it was made
 

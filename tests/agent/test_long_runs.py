@@ -53,7 +53,8 @@ def test_an_alert_rings_when_a_price_jumps_out_of_its_range() -> None:
     """Prices doubled after half of 24,432 queries to nine models: 0.44 of 0.4 with the verdict "open" for ever."""
     calls: list[lewa.agent.VerdictChange] = []
     limit, price = at_most("cost", 0.4, range=(0, 1)), np.linspace(0.05, 0.9, 9)
-    agent = Agent(range(9), [limit], learner="anytime-loss-lewa", seed=0, on_verdict=calls.append)
+    agent = Agent(range(9), [limit], learner="anytime-loss-lewa", seed=0)
+    agent.on_verdict = calls.append
     route_many(agent, price, np.ones(12_216))
     route_many(agent, price, np.full(12_216, 2.0))
     line = agent.status().lines[0]
@@ -110,7 +111,9 @@ def test_an_action_that_was_away_comes_back_without_taking_the_traffic(away: int
 def test_a_projection_keeps_the_limit_with_the_actions_that_are_there(learner: str, settings: Any, most: float) -> None:
     """They spent 0.71 to 0.88 of 0.4 for good; `lewa-ucb` spends more than 0.4 at first, with or without masks."""
     limit = [at_most("cost", 0.4)]
-    agent = Agent(["good", "cheap", "new"], limit, seed=1, learner=learner, horizon=2000, settings=settings)
+    agent = Agent(
+        ["good", "cheap", "new"], limit, seed=1, horizon=2000, learner=lewa.LearnerOptions(learner, settings=settings)
+    )
     drawn, spent = come_later(agent, 1000, 300)
     assert spent[500:1000].mean() <= most
     assert drawn[1000:1100].mean() <= 0.04
@@ -167,7 +170,13 @@ def test_no_answer_is_booked_by_another_worker(by: str) -> None:
 @pytest.mark.compiled
 def test_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
     """24,000 decisions of eight threads ended in `records go in order`; here there is a snapshot in the middle too."""
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], journal=tmp_path / "journal", sync="never", max_pending=20_000, seed=0)
+    agent = Agent(
+        ["a", "b"],
+        [at_most("cost", 0.4)],
+        seed=0,
+        answers=lewa.Answers(max_open=20_000),
+        journal=lewa.JournalOptions(path=tmp_path / "journal", sync="never"),
+    )
     each = 3000 if HUNT else 900
 
     def call(seed: int) -> None:
@@ -303,7 +312,7 @@ def test_neither_a_status_nor_the_lock_of_a_save_walks_over_open_decisions() -> 
         assert agent.status().open >= 2000
         return count
 
-    few, many = (Agent(["a", "b"], [at_most("cost", 0.4)], max_pending=200_000, seed=0) for _ in range(2))
+    few, many = (Agent(["a", "b"], [at_most("cost", 0.4)], seed=0, answers=lewa.Answers(max_open=200_000)) for _ in range(2))
     for agent, waiting in ((few, 2000), (many, 100_000)):
         agent.update(agent.pull(), reward=0.5, cost=0.3)
         agent.pull_many(waiting)

@@ -77,7 +77,7 @@ class Life(RuleBasedStateMachine):
         self.made |= {"context": [lewa.number("size", (0, 2))]} if self.looks else {}
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "journal"
-        self.agent = self.fresh(journal=self.path, sync="never")
+        self.agent = self.fresh(journal=lewa.JournalOptions(path=self.path, sync="never"))
         self.full, self.time = learner[0] == "lewa", 0.0
         self.agent.clock = lambda: self.time
         self.values_known: dict[int, set[str]] = {}  # of every decision made
@@ -236,7 +236,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def few_are_open(self) -> None:
         if hasattr(self, "agent"):
-            assert len(self.open()) <= self.agent.setup.max_pending
+            assert len(self.open()) <= self.agent.setup.max_open
 
     def teardown(self) -> None:
         if hasattr(self, "agent"):

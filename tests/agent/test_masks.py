@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.theorems.instances import HUNT
 
+from lewa import Answers, LearnerOptions
 from lewa.agent import Agent, Record, at_most
 from lewa.engine.session import Session, dice_of
 from lewa.engine.sleeping import hide_weights, project
@@ -45,7 +46,7 @@ class Run(NamedTuple):
 def run(name: str, actions: tuple[str, ...], rounds: int, away: int) -> Run:
     """Return the run of a learner; `new` is away at first."""
     settings = {"safe": 1, "margin": 0.25} if name == "bandit-safe-mixing" else None
-    agent = Agent(actions, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=ROUNDS, settings=settings)
+    agent = Agent(actions, [at_most("cost", LIMIT)], seed=1, horizon=ROUNDS, learner=LearnerOptions(name, settings=settings))
     dice, made = np.random.default_rng(1), Run([], [], [])
     for t in range(rounds):
         decision = agent.pull(available=["good", "cheap"] if t < away else None)
@@ -259,7 +260,7 @@ def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line()
     assert Agent.restore(agent.snapshot()).status().warnings == agent.status().warnings
     agent.pull(available=["dear", "cheap"])
     assert codes() == []
-    known = Agent(["dear", "cheap"], [at_most("cost", 0.4)], expected={"cost": [0.9, 0.1]}, seed=0)
+    known = Agent(["dear", "cheap"], [at_most("cost", 0.4)], seed=0, answers=Answers(expected={"cost": [0.9, 0.1]}))
     known.pull(available=["dear"])
     assert [warning.code for warning in known.status().warnings] == ["masked-infeasible"]
     unknown = Agent(["x", "y"], [at_most("cost", 0.4)], seed=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.theorems.instances import HUNT
 
-from lewa import Agent, at_most
+from lewa import Agent, LearnerOptions, at_most
 from lewa.feedback import feedback_kind
 from lewa.learners import ALL
 
@@ -28,7 +28,7 @@ SWINGS = {"paced-linucb"}  # its price swings around its balance for hundreds of
 def begin(name: str, actions: int = 2, horizon: int = 20_000) -> Agent:
     labels = ["good", "cheap", *(f"m{k}" for k in range(2, actions))]
     settings = {"safe": 1, "margin": 0.25} if "safe-mixing" in name else None
-    return Agent(labels, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=horizon, settings=settings)
+    return Agent(labels, [at_most("cost", LIMIT)], seed=1, horizon=horizon, learner=LearnerOptions(name, settings=settings))
 
 
 def answer(

@@ -80,7 +80,11 @@ def test_records_replay_to_the_bit_and_functions_are_bound_again(late: int, tmp_
     records = run(agent, 200, late)
     lines = [to_text(item) for item in records]
     plain = [json.loads(json.dumps(item.plain())) for item in records]
-    for again in (make().replay(records), make(policies=list(RULES)).replay(plain), make().replay(map(from_text, lines))):
+    for again in (
+        make().replay(records),
+        make(policies=list(RULES)).replay(plain),
+        make().replay(map(from_text, lines)),
+    ):
         assert again.snapshot() == agent.snapshot()
     agent.stop_journal()
     opened = lewa.Agent.open(tmp_path / "j")
@@ -94,7 +98,7 @@ def test_records_replay_to_the_bit_and_functions_are_bound_again(late: int, tmp_
 
 
 def test_every_action_seen_is_lewa_on_policies() -> None:
-    agent = make(feedback="full", horizon=500)
+    agent = make(horizon=500, feedback="full")
     assert agent.setup.learner_name == "lewa-policies"
     for context in requests(500):
         decision = agent.pull(context=context)
@@ -105,7 +109,7 @@ def test_every_action_seen_is_lewa_on_policies() -> None:
 
 
 def test_unanswered_decisions_are_charged_as_those_of_an_agent_without_context() -> None:
-    agent = make(expire_after=3, learner="exp4-lewa", horizon=100)
+    agent = make(learner="exp4-lewa", horizon=100, answers=lewa.Answers(close_after=3))
     for context in requests(20):
         agent.pull(context=context)
     assert agent.status().filled_in > 0

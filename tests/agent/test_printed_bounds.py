@@ -38,7 +38,9 @@ def of_theorems(status: Status) -> tuple[Guarantee, ...]:
     return tuple(item._replace(assumptions=item.assumptions[:end]) for item, end in each)
 
 
-def turned_around(learner: str, change: str, n: int, shares: float = 0.0, **wish: Any) -> tuple[float, Agent]:
+def turned_around(
+    learner: str | lewa.LearnerOptions, change: str, n: int, shares: float = 0.0, **wish: Any
+) -> tuple[float, Agent]:
     """Play n rounds in which the first action earns 1 and the second 0, change the agent, and play n with the opposite.
 
     Return the regret since the change against the second action, with the shares that are added, and the agent.
@@ -64,7 +66,7 @@ def turned_around(learner: str, change: str, n: int, shares: float = 0.0, **wish
 
 @pytest.mark.parametrize("change", ["limit", "retire", "share"])
 def test_the_bound_after_a_change_counts_weights_that_are_too_small_for_a_float(change: str) -> None:
-    regret, agent = turned_around("lewa", change, 2500, horizon=100, settings=STEPS)
+    regret, agent = turned_around(lewa.LearnerOptions("lewa", settings=STEPS), change, 2500, horizon=100)
     beginning = agent._state.beginning
     assert beginning is not None
     assert beginning.start.entropy > 1000  # e^-745 is the least float
@@ -76,7 +78,9 @@ def test_the_bound_after_a_change_counts_weights_that_are_too_small_for_a_float(
 def test_the_same_holds_with_bandit_feedback() -> None:
     """A minimum share keeps an action drawn, so that its weight keeps falling."""
     steps = {"eta": 0.1, "delta": 0.4, "mu": 0.001}
-    regret, agent = turned_around("loss-lewa", "limit", 10_000, shares=0.05, horizon=100, settings=steps)
+    regret, agent = turned_around(
+        lewa.LearnerOptions("loss-lewa", settings=steps), "limit", 10_000, shares=0.05, horizon=100
+    )
     beginning = agent._state.beginning
     assert beginning is not None
     assert beginning.start.entropy > 900
@@ -258,7 +262,9 @@ def test_a_safe_mean_that_the_answers_contradict_ends_the_bound() -> None:
 @pytest.mark.parametrize("many", [False, True])
 def test_answers_of_a_cap_action_without_its_slack_end_the_bound(many: bool) -> None:
     settings = {"cap_action": 0, "cap_slack": 0.3}
-    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=1)
+    agent = Agent(
+        ["s", "t"], [at_least("x", 0.5)], seed=1, learner=lewa.LearnerOptions("late-anytime-loss-lewa", settings=settings)
+    )
     drawn, slack = 0, {"s": 0.7, "t": 0.6}
     for t in range(3000):
         decisions = agent.pull_many(1) if many else [agent.pull()]
@@ -302,7 +308,9 @@ LATE_VALUES: dict[str, Callable[[Agent, list[Any]], object]] = {
 
 @pytest.mark.parametrize("sentence", LATE_VALUES)
 def test_a_value_that_comes_after_a_change_ends_the_bound_of_the_segment_of_its_decision(sentence: str) -> None:
-    agent = Agent(["a", "b"], [at_least("x", 0.5)], learner="late-lewa", feedback="full", horizon=10**6, seed=1)
+    agent = Agent(
+        ["a", "b"], [at_least("x", 0.5)], horizon=10**6, seed=1, learner=lewa.LearnerOptions("late-lewa", feedback="full")
+    )
     for _ in range(2000):
         answer(agent)
     made = [agent.pull(), agent.pull()]
@@ -318,7 +326,9 @@ def test_a_value_that_comes_after_a_change_ends_the_bound_of_the_segment_of_its_
 @pytest.mark.parametrize("many", [False, True])
 def test_a_late_answer_of_a_cap_action_ends_the_bound_of_its_segment(many: bool) -> None:
     settings = {"cap_action": 0, "cap_slack": 0.3}
-    agent = Agent(["s", "t"], [at_least("x", 0.5)], learner="late-anytime-loss-lewa", settings=settings, seed=1)
+    agent = Agent(
+        ["s", "t"], [at_least("x", 0.5)], seed=1, learner=lewa.LearnerOptions("late-anytime-loss-lewa", settings=settings)
+    )
     for _ in range(3000):
         decision = agent.pull()
         agent.update(decision, reward=0.5, x=0.81 if decision.action == "s" else 0.6)
@@ -364,9 +374,7 @@ def test_decisions_made_elsewhere_end_the_bound_and_their_records_say_so(tmp_pat
 
 
 def test_a_decision_made_elsewhere_in_a_safe_round_is_not_safe() -> None:
-    agent = Agent(
-        ["s", "t"], [at_least("x", 0.5)], safe="s", governor=Governor(debt={"x": 1.0}), learner="exp3", horizon=100
-    )
+    agent = Agent(["s", "t"], [at_least("x", 0.5)], governor=Governor("s", debt={"x": 1.0}), learner="exp3", horizon=100)
     ledger = agent._state.ledger
     assert isinstance(ledger, DebtLedger)
     while not ledger.calls():
@@ -389,7 +397,12 @@ def test_a_decision_made_elsewhere_in_a_safe_round_is_not_safe() -> None:
 @pytest.mark.parametrize(("T", "d"), [(10**4, 1), (10**6, 20), (10**8, 1)])
 def test_the_goal_proved_takes_the_smallest_bound_at_a_delay(feedback: str, T: int, d: int, epsilon: float | None) -> None:
     wish = {"delay": d} | ({} if epsilon is None else {"epsilon": epsilon})
-    agent = Agent(["a", "b"], [at_least("x", 0.6)], feedback=feedback, horizon=T, goal="proved", settings=wish)
+    agent = Agent(
+        ["a", "b"],
+        [at_least("x", 0.6)],
+        horizon=T,
+        learner=lewa.LearnerOptions(settings=wish, feedback=feedback, goal="proved"),
+    )
     late = most_late(T, d)
 
     def size(learner: Learner) -> float:
@@ -415,12 +428,22 @@ def test_where_no_learner_has_the_bound_the_refusal_says_so() -> None:
     with pytest.raises(
         ValueError, match="no learner for bandit feedback and without a horizon has a bound for late answers"
     ):
-        Agent(["a", "b"], [at_least("x", 0.6)], goal="proved", settings={"delay": 1, "epsilon": 0.05})
+        Agent(
+            ["a", "b"],
+            [at_least("x", 0.6)],
+            learner=lewa.LearnerOptions(settings={"delay": 1, "epsilon": 0.05}, goal="proved"),
+        )
 
 
 def test_an_agent_says_that_a_bound_is_about_the_mean_of_its_plays_and_what_to_add_for_the_values_told() -> None:
     settings = {"safe": 1, "margin": 0.01}
-    agent = Agent(["a", "b"], [at_least("ok", 0.5)], learner="bandit-safe-mixing", settings=settings, horizon=200, seed=1)
+    agent = Agent(
+        ["a", "b"],
+        [at_least("ok", 0.5)],
+        horizon=200,
+        seed=1,
+        learner=lewa.LearnerOptions("bandit-safe-mixing", settings=settings),
+    )
     for t in range(200):
         decision = agent.pull()
         agent.update(decision, reward=float(decision.action == "a"), ok=float((7 * t) % 10 < 4))
@@ -431,7 +454,7 @@ def test_an_agent_says_that_a_bound_is_about_the_mean_of_its_plays_and_what_to_a
 
 
 def test_with_every_action_seen_the_regret_of_the_actions_drawn_has_a_term_too() -> None:
-    agent = Agent(["a", "b"], [at_least("q", 0.0)], learner="ewa", feedback="full", horizon=100, seed=0)
+    agent = Agent(["a", "b"], [at_least("q", 0.0)], horizon=100, seed=0, learner=lewa.LearnerOptions("ewa", feedback="full"))
     for t in range(100):
         agent.update(agent.pull(), reward=[float(t % 2), 0.5], q=[1.0, 1.0])
     status = agent.status()

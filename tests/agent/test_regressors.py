@@ -137,7 +137,7 @@ def test_the_ridge_as_a_regressor_plays_as_the_ridge_does(late: int, monkeypatch
 
 
 def test_one_regressor_for_each_action_and_quantity_learns_the_features_of_its_decisions() -> None:
-    agent = make(Mean(), expected={"cost": [0.4, 0.6]})
+    agent = make(Mean(), answers=lewa.Answers(expected={"cost": [0.4, 0.6]}))
     first = agent.pull(context={"task": "chat"})
     assert first.features[4:] == pytest.approx((0.5, 0.4, 0.5, 0.6))  # what is expected: reward and cost of each action
     agent.pull(context={"task": "code"})
@@ -170,7 +170,9 @@ def test_features_have_different_names_for_a_regressor() -> None:
 
 
 def test_a_cost_above_its_range_is_predicted_as_it_is() -> None:
-    agent = lewa.Agent(["a"], [lewa.at_most("cost", 0.5)], context=[COLUMNS[0]], regressor=ByTask(), seed=3)
+    agent = lewa.Agent(
+        ["a"], [lewa.at_most("cost", 0.5)], seed=3, context=lewa.ContextOptions(columns=[COLUMNS[0]], regressor=ByTask())
+    )
     for t in range(60):
         task = ("code", "chat")[t % 2]
         agent.update(agent.pull(context={"task": task}), reward=3.0 if t % 2 else -2.0, cost=0.0 if t % 2 else 5.0)
@@ -311,7 +313,7 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
         (lambda: make(Mean), "must be an object, such as Mean\\(\\), got the class"),
         (lambda: make(Classifier()), "predict a number, got Classifier: ValueError: classes must be passed on the first"),
         (lambda: make(Mean(), context=None), "a regressor needs a context: declare it"),
-        (lambda: make(Mean(), context=None, policies=["a"]), "a regressor needs a context"),
+        (lambda: make(Mean(), context=lewa.ContextOptions(columns=None, policies=["a"])), "a regressor needs a context"),
         (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "replaces the ridge of squarecb-lewa"),
         (lambda: agent.add_action("huge"), "an agent with a regressor cannot change its actions"),
         (

@@ -8,16 +8,25 @@ import pytest
 from tests.agent.test_printed_bounds import of_theorems
 from tests.statements import late_statements
 
-from lewa import Agent, at_most
+from lewa import Agent, Answers, LearnerOptions, at_most
 from lewa.theory.delayed import no_later
 
 ACTIONS, EXPECTED = ["small", "large"], {"cost": [0.02, 0.16]}
 LIMIT = at_most("cost", 0.1, range=(0, 0.2))
 
 
-def reserving(learner: str = "late-loss-lewa", **more: Any) -> Agent:
-    wish: dict[str, Any] = {"horizon": 400, "expected": EXPECTED, "settings": {"reserve": 1, "delay": 1}}
-    return Agent(ACTIONS, [LIMIT], learner=learner, unanswered="expire", **{"seed": 0, **wish, **more})
+SETTINGS = {"reserve": 1, "delay": 1}
+
+
+def reserving(
+    learner: str = "late-loss-lewa",
+    expected: Any = EXPECTED,
+    settings: Any = SETTINGS,
+    horizon: int | None = 400,
+    **more: Any,
+) -> Agent:
+    options, answers = LearnerOptions(learner, settings=settings), Answers(unanswered="expire", expected=expected)
+    return Agent(ACTIONS, [LIMIT], horizon=horizon, learner=options, answers=answers, **{"seed": 0, **more})
 
 
 def bills(agent: Agent, rounds: int, delay: int, seed: int = 3) -> None:
@@ -67,7 +76,7 @@ def test_the_status_prints_the_bound_at_the_errors_of_the_expected_values_so_far
 
 @pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-lewa", "late-anytime-loss-lewa"])
 def test_without_reserves_the_learners_for_late_answers_have_a_certificate_too(learner: str) -> None:
-    agent = Agent(ACTIONS, [LIMIT], learner=learner, horizon=400, unanswered="expire", seed=0)
+    agent = Agent(ACTIONS, [LIMIT], learner=learner, horizon=400, seed=0, answers=Answers(unanswered="expire"))
     for seed in range(5):
         bills(agent, 20, 3, seed)
         agent.close(agent.pull())
@@ -138,7 +147,7 @@ def test_reserve_needs_expected_values_and_is_refused_where_it_has_no_effect() -
 
 
 def test_an_agent_saved_before_there_were_reserves_goes_on_without_a_certificate() -> None:
-    agent = reserving("late-lewa-ix", expected=None, settings={"delay": 1})
+    agent = reserving("late-lewa-ix", settings={"delay": 1}, expected=None)
     bills(agent, 20, 1)
     saved = json.loads(json.dumps(agent.snapshot()))
     again = json.loads(json.dumps(saved))

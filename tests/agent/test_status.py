@@ -187,7 +187,9 @@ def test_what_projections_leave_is_added_to_the_bound() -> None:
     T, shown = 300, np.array([[0.3, 0.1, 0.6, 0.4], [0.70000000002, 0.90000000003, 0.40000000002, 0.59999999997]])
     items = [at_least("x", 0.24), at_least("y", 0.760000000026)]
     settings = {"kappa": 0.0, "eta": 10.0}
-    agent = Agent(list("abcd"), items, learner="op-ewa", horizon=T, settings=settings, feedback="full", seed=1)
+    agent = Agent(
+        list("abcd"), items, horizon=T, seed=1, learner=lewa.LearnerOptions("op-ewa", settings=settings, feedback="full")
+    )
     for rewards in (np.random.default_rng(7).random((T, 4)) < 0.5) * 1.0:
         agent.update(agent.pull(), reward=rewards, x=shown[0], y=shown[1])
     before, after = lewa.guarantee(agent.setup.learner, 4, T).violation, agent.status().guarantee.violation
@@ -267,7 +269,7 @@ def test_a_horizon_that_has_passed_is_warned_of() -> None:
 
 
 def test_decisions_without_an_answer_are_warned_of() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], max_pending=5, seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0, answers=lewa.Answers(max_open=5))
     for _ in range(10):
         agent.pull()
     [warning] = [text for text in agent.status().warnings if "not answered in full" in text]
@@ -294,7 +296,7 @@ def test_a_suggested_range_holds_what_was_seen(
 
 
 def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0, learner=lewa.LearnerOptions(goal="proved"))
     for value in (1e308, -1e308, 5e-324):
         agent.apply(Feedback(agent.pull().id, {"reward": value, "cost": value}))  # of a journal of an earlier version
     pattern = agent.pull()
@@ -308,7 +310,7 @@ def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -
 
 
 def test_what_is_open_is_reserved_at_what_it_is_expected_to_have() -> None:
-    agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))], goal="proved", seed=0)
+    agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))], seed=0, learner=lewa.LearnerOptions(goal="proved"))
     agent.pull()
     assert agent.status().constraints[0].reserved == 10  # nothing is known: the worst
     agent.update(1, reward=0.5, cost=2)
@@ -345,7 +347,8 @@ def test_the_learner_with_the_least_bound_is_named_beside_one_that_measurements_
     wishes: list[dict[str, Any]] = [{}, {"feedback": "full"}, {"horizon": 5000}, {"context": [lewa.number("size", (0, 1))]}]
     for wish in wishes:
         chosen, proved = (
-            Agent(["a", "b"], [at_most("cost", 0.4)], goal=goal, **{"seed": 0, **wish}) for goal in ("practice", "proved")
+            Agent(["a", "b"], [at_most("cost", 0.4)], learner=lewa.LearnerOptions(goal=goal), **{"seed": 0, **wish})
+            for goal in ("practice", "proved")
         )
         name = proved.setup.learner_name
         assert chosen.status().least_bound.split()[0] == name

@@ -67,7 +67,7 @@ def test_the_average_ends_near_the_limit_in_both_directions(
     """The price is in units of what the values differ by, so the declared range drops out."""
     make, line, means = limit
     rng, rounds = np.random.default_rng(0), 2000 if feedback == "full" and not HUNT else ROUNDS
-    agent = lewa.Agent(["a", "b"], [make("v", line, range=values)], seed=0, feedback=feedback)
+    agent = lewa.Agent(["a", "b"], [make("v", line, range=values)], seed=0, learner=lewa.LearnerOptions(feedback=feedback))
     total = 0.0
     for coin, x in zip(rng.random(rounds).tolist(), noise(rng, rounds).tolist(), strict=True):
         decision = agent.pull()
@@ -110,20 +110,20 @@ def test_known_prices_raise_the_reward_and_the_limit_is_kept_as_well() -> None:
     assert told[:, 0].mean() >= plain[:, 0].mean()
     assert abs(told[:, 1].mean() - 0.4) <= abs(plain[:, 1].mean() - 0.4) + 0.001
     both = {**prices, "reward": list(REWARDS.values())}
-    more = np.array([earned(seed, 1000, expected=both) for seed in range(8)])
+    more = np.array([earned(seed, 1000, answers=lewa.Answers(expected=both)) for seed in range(8)])
     assert more[:, 0].mean() >= plain[:, 0].mean()
 
 
 def test_the_first_play_already_uses_the_prices() -> None:
     limits = [lewa.at_most("cost", 0.4)]
     plain = lewa.Agent(list(COSTS), limits, seed=1)
-    told = lewa.Agent(list(COSTS), limits, seed=1, expected={"reward": list(REWARDS.values())})
+    told = lewa.Agent(list(COSTS), limits, seed=1, answers=lewa.Answers(expected={"reward": list(REWARDS.values())}))
     assert plain.pull().play != told.pull().play
 
 
 def test_what_is_proved_is_asked_for_by_goal() -> None:
     practical, proved = (
-        lewa.Agent(list(COSTS), [lewa.at_most("cost", 0.4)], horizon=100_000, goal=goal, seed=0)
+        lewa.Agent(list(COSTS), [lewa.at_most("cost", 0.4)], horizon=100_000, seed=0, learner=lewa.LearnerOptions(goal=goal))
         for goal in ("practice", "proved")
     )
     assert practical.setup.learner_name == "squarecb-lewa"

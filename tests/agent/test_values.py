@@ -6,7 +6,7 @@ from math import inf, isfinite
 import numpy as np
 import pytest
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, LearnerOptions, at_least, at_most
 from lewa.agent import Feedback
 from lewa.agent.constraint import Constraint
 from lewa.agent.status.readings import readings
@@ -40,7 +40,7 @@ def test_the_sentence_has_the_law_and_the_value() -> None:
     agent = Agent(["a", "b"], [at_most("cost", 0.004, range=(0, 0.01))])
     with pytest.raises(ValueError, match=r"^cost must lie between -1e\+07 and 1e\+07, so that sums stay finite, got 2e"):
         agent.update(agent.pull(), cost=2e7)
-    full = Agent(["a", "b"], [at_most("cost", 0.4)], feedback="full")
+    full = Agent(["a", "b"], [at_most("cost", 0.4)], learner=LearnerOptions(feedback="full"))
     with pytest.raises(ValueError, match=r"cost must lie between .* got -1e\+10"):
         full.update(full.pull(), cost=[0.5, -1e10])
 

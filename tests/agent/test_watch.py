@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, Answers, Governor, LearnerOptions, at_least, at_most
 from lewa.agent import VerdictChange
 from lewa.agent.constraint import Constraint
 from lewa.agent.recent import Recent, find_common_shift, find_shift
@@ -36,7 +36,8 @@ def test_a_change_of_verdict_is_called_back_once_and_outside_of_the_lock(caplog:
     def page(change: VerdictChange) -> None:
         seen.append((change, agent.status().constraints[0].verdict))  # the lock is free, or this would wait for ever
 
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router", on_verdict=page, seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router", seed=0)
+    agent.on_verdict = page
     with caplog.at_level(logging.INFO, logger="lewa.agent"):
         spend(agent, [0.2] * 400)
         spend(agent, [0.9] * 1200)
@@ -52,7 +53,8 @@ def test_a_change_of_verdict_is_called_back_once_and_outside_of_the_lock(caplog:
 
 def test_many_answers_at_once_are_looked_at_too() -> None:
     seen: list[VerdictChange] = []
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=seen.append, seed=0)
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], seed=0)
+    agent.on_verdict = seen.append
     agent.update_many([(decision, {"reward": 0.5, "cost": 0.1}) for decision in agent.pull_many(500)])
     assert [change.after for change in seen] == ["kept"]
     again = Agent.restore(agent.snapshot())
@@ -65,13 +67,14 @@ def test_a_callback_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) 
     def broken(change: VerdictChange) -> None:
         raise RuntimeError("no network")
 
-    agent, quiet = (Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=call, seed=0) for call in (broken, None))
+    agent, quiet = (Agent(["a", "b"], [at_most("cost", 0.4)], seed=0) for _ in range(2))
+    agent.on_verdict = broken
     spend(agent, [0.1] * 300)
     spend(quiet, [0.1] * 300)
     assert agent.snapshot() == quiet.snapshot()
     assert "no network" in caplog.text
     with pytest.raises(ValueError, match="on_verdict must be a function of one change, got 3"):
-        Agent(["a"], [at_most("cost", 0.4)], on_verdict=3, seed=0)  # type: ignore[arg-type]
+        quiet.on_verdict = 3  # type: ignore[assignment]
 
 
 def test_changes_and_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -104,7 +107,11 @@ def test_a_line_of_a_log_leaves_the_conditions_out() -> None:
 
 def test_metrics_are_what_prometheus_reads() -> None:
     agent = Agent(
-        ["small", "large"], [at_most("cost", 0.4), at_least("quality", 0.5)], safe="small", name='a "b"\\c\n', seed=0
+        ["small", "large"],
+        [at_most("cost", 0.4), at_least("quality", 0.5)],
+        name='a "b"\\c\n',
+        seed=0,
+        governor=Governor("small"),
     )
     for n in range(50):
         agent.update(agent.pull(), reward=0.5, cost=0.01 * n, quality=0.7)
@@ -190,24 +197,34 @@ def test_a_change_of_prices_is_found_within_a_few_hundred_decisions(before: floa
 def test_a_safe_learner_without_a_safe_action_is_refused(learner: str) -> None:
     with pytest.raises(ValueError, match=f"{learner} needs an action that is known to be safe"):
         Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, seed=0)
-    Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, settings={"safe": 1, "margin": 0.1}, seed=0)
+    Agent(
+        ["a", "b"],
+        [at_least("c", 0.5)],
+        horizon=1000,
+        seed=0,
+        learner=LearnerOptions(learner, settings={"safe": 1, "margin": 0.1}),
+    )
 
 
 def test_a_wrapper_that_raises_no_limit_is_warned_of() -> None:
-    made: dict[str, Any] = {"learner": "lewa+tightened", "horizon": 100}
-    (warning, _) = Agent(["a", "b"], [at_least("c", 0.5)], **{"seed": 0, **made}).status().warnings
+    made: dict[str, Any] = {"horizon": 100, "seed": 0}
+    (warning, _) = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa+tightened", **made).status().warnings
     assert warning.code == "no-effect"
     assert warning.startswith("lewa+tightened has slack 0 and plays as lewa does")
-    (feedback,) = Agent(["a", "b"], [at_least("c", 0.5)], settings={"slack": 0.1}, **{"seed": 0, **made}).status().warnings
+    (feedback,) = (
+        Agent(["a", "b"], [at_least("c", 0.5)], learner=LearnerOptions("lewa+tightened", settings={"slack": 0.1}), **made)
+        .status()
+        .warnings
+    )
     assert feedback.startswith("lewa+tightened has full information")
 
 
 def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
     limit = [at_least("c", 0.5)]
     with pytest.raises(ValueError, match="lewa needs feedback='full', got feedback='bandit'"):
-        Agent(["a", "b"], limit, learner="lewa", feedback="bandit", horizon=100, seed=0)
+        Agent(["a", "b"], limit, horizon=100, seed=0, learner=LearnerOptions("lewa", feedback="bandit"))
     with pytest.raises(ValueError, match="bandit-lewa needs feedback='bandit', got feedback='full'"):
-        Agent(["a", "b"], limit, learner="bandit-lewa", feedback="full", horizon=100, seed=0)
+        Agent(["a", "b"], limit, horizon=100, seed=0, learner=LearnerOptions("bandit-lewa", feedback="full"))
     agent = Agent(["a", "b"], limit, learner="lewa", horizon=100, seed=0)
     (warning,) = agent.status().warnings
     assert warning.code == "no-effect"
@@ -235,7 +252,8 @@ def test_after_a_change_the_verdict_is_about_the_limits_that_were_in_force() -> 
     """A lower limit called back "missed" at once, and stayed so 20,000 decisions later with the new limit kept."""
     for cost, verdict in ((0.1, "kept"), (0.3, "missed")):
         changes: list[VerdictChange] = []
-        agent = Agent(["x"], [at_most("cost", 0.4)], on_verdict=changes.append, seed=0)
+        agent = Agent(["x"], [at_most("cost", 0.4)], seed=0)
+        agent.on_verdict = changes.append
         for _ in range(300):
             agent.update(agent.pull(), reward=0.5, cost=0.35)
         assert agent.status().lines[0].verdict == "kept"
@@ -295,7 +313,7 @@ def test_a_change_of_all_actions_together_is_found_in_a_few_hundred_answers_and_
 
 
 NOTHING_TO_DO: list[tuple[dict[str, Any], str]] = [
-    ({"keep_context": True}, "keep_context=True needs a context"),
+    ({"keep_context": True}, "keep=True needs a context"),
     ({"sync": "every"}, "sync and plays need a journal: pass journal=PATH"),
     ({"plays": True}, "sync and plays need a journal: pass journal=PATH"),
     (
@@ -314,7 +332,14 @@ def test_a_setting_that_would_do_nothing_is_refused(told: dict[str, Any], senten
 
 def test_expected_values_that_the_learner_does_not_start_from_are_warned_of() -> None:
     for learner, codes in (("auto", []), ("lewa-ix", ["no-effect"]), ("anytime-loss-lewa", ["no-effect"])):
-        agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=learner, horizon=9, expected={"cost": [0.1, 0.9]}, seed=0)
+        agent = Agent(
+            ["a", "b"],
+            [at_most("cost", 0.4)],
+            learner=learner,
+            horizon=9,
+            seed=0,
+            answers=Answers(expected={"cost": [0.1, 0.9]}),
+        )
         assert [warning.code for warning in agent.status().warnings] == codes
 
 

@@ -253,7 +253,9 @@ def test_without_a_safe_action_the_learned_form_is_offered_with_its_bound() -> N
     assert status.promise[1] == "it is never more than 620 over, on every path, unless that learner decides"
     assert "(theorem W)" in status.promise[2]
     told: Any = (
-        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", safe="a", seed=0).status().governor
+        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", seed=0, governor=lewa.Governor("a"))
+        .status()
+        .governor
     )
     assert told.form == "sure"
     usual: Any = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], seed=0).status().governor

@@ -124,7 +124,7 @@ def test_a_run_samples_by_its_seed_and_an_agent_by_its_own() -> None:
     assert plays[4] == plays[-1]
     for seed in range(9):  # of an agent, as of a run
         expected, line = {"c": [0.3, 0.6, 0.8]}, [lewa.at_least("c", 0.6)]
-        agent = lewa.Agent(["a", "b", "c"], line, learner="thompson-lp", expected=expected, seed=seed)
+        agent = lewa.Agent(["a", "b", "c"], line, learner="thompson-lp", seed=seed, answers=lewa.Answers(expected=expected))
         assert list(agent.pull().play) == pytest.approx(plays[seed])
 
 

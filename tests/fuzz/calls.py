@@ -48,11 +48,20 @@ def _strict(agent: lewa.Agent) -> None:
 
 
 def new_agent(rng: Random, folder: Path) -> Call:
-    names = ["actions", "constraints", "reward_range", "horizon", "learner", "seed", "settings", "feedback", "max_pending"]
-    names += ["expire_after", "unanswered", "expected", "goal", "learn", "context", "policies", "regressor", "breaker"]
-    names += ["keep_context", "safe", "governor", "name", "on_verdict", "sync", "plays"]
+    names = ["actions", "constraints", "reward_range", "horizon", "learner", "seed", "answers", "context", "governor"]
+    names += ["breaker", "name", "journal"]
     changes = {rng.choice(names): hostile.thing(rng) for _ in range(rng.choice([1, 1, 2]))}
-    return Call(f"Agent({changes!r})", lambda: _strict(_agent(**changes)))
+    records: dict[str, Any] = {
+        "learner": lewa.LearnerOptions,
+        "answers": lewa.Answers,
+        "context": lewa.ContextOptions,
+        "governor": lewa.Governor,
+    }
+    name = rng.choice(list(records))
+    fields = {rng.choice(list(records[name].__dataclass_fields__)): hostile.thing(rng)}
+    if rng.random() < 0.5:
+        return Call(f"Agent({changes!r})", lambda: _strict(_agent(**changes)))
+    return Call(f"Agent({name}={fields!r})", lambda: _strict(_agent(**{name: records[name](**fields)})))
 
 
 def line(rng: Random, folder: Path) -> Call:
@@ -144,13 +153,13 @@ def in_context(rng: Random, folder: Path) -> Call:
     """A pull of an agent that looks at contexts or mixes policies."""
     columns = [lewa.number("n", (0, 1)), lewa.category("t", ["u", "v"]), lewa.vector("v", 2), lewa.text("w", 4)]
     if rng.random() < 0.5:
-        agent = _agent(context=columns, keep_context=rng.random() < 0.5)
+        agent = _agent(context=lewa.ContextOptions(columns=columns, keep=rng.random() < 0.5))
         context: Any = {"n": 0.5, "t": "u", "v": [0.1, 0.2], "w": "word"}
         context[rng.choice([*context, "other"])] = hostile.thing(rng)
         given: dict[str, Any] = {"context": context if rng.random() < 0.8 else hostile.thing(rng)}
     else:
         policies: Any = {"p": lambda context: hostile.thing(rng), "q": lambda context: "b"}
-        agent = _agent(policies=policies if rng.random() < 0.7 else ["p", "q"])
+        agent = _agent(context=lewa.ContextOptions(policies=policies if rng.random() < 0.7 else ["p", "q"]))
         given = {"advice": rng.choice([{"p": hostile.thing(rng), "q": "a"}, {"p": "a", "q": "b"}, hostile.thing(rng)])}
         given |= {"context": hostile.thing(rng)} if rng.random() < 0.5 else {}
     return Call(f"pull({given!r})", lambda: agent.pull(**given), agent.snapshot)

@@ -42,6 +42,7 @@ GAME = lewa.games.Table([[1, 0, 0.5]] * 4, [0.2, 0.9, 0.7])
 LOG = Log(np.arange(6) % 3, np.full(6, 1 / 3), np.ones(6), np.ones((6, 1)), 3)
 COLUMNS = {"action": ["a", "b"] * 4, "propensity": [0.5] * 8, "reward": [0.5, 0.25] * 4, "c": [0.25, 0.75] * 4}
 AGENT: dict[str, Any] = {"actions": ["a", "b"], "constraints": [lewa.at_most("cost", 0.4)]}
+POLICIES = lewa.ContextOptions(policies=["p"])
 STATE = lewa.functional.start(LEARNER, 3)
 TRACE = lewa.play(LEARNER, GAME, 4, every_round=True)
 # The right arguments of each public function: one after the other is replaced by something wrong.
@@ -50,26 +51,25 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lewa.Agent,
         {
             **AGENT,
-            **{"reward_range": (0, 1), "horizon": 100, "learner": "auto", "seed": 0, "settings": None, "feedback": "bandit"},
-            **{"max_pending": 10, "expire_after": None, "unanswered": "charge", "expected": None, "goal": "practice"},
-            **{
-                "name": "x",
-                "safe": None,
-                "governor": "auto",
-                "breaker": None,
-                "context": None,
-                "journal": None,
-                "learn": "answer",
-            },
-            **{
-                "policies": None,
-                "regressor": None,
-                "keep_context": False,
-                "on_verdict": None,
-                "sync": None,
-                "plays": False,
-            },
+            **{"reward_range": (0, 1), "horizon": 100, "learner": "auto", "seed": 0, "answers": lewa.Answers()},
+            **{"context": None, "governor": "auto", "breaker": None, "name": "x", "journal": None},
         },
+    ),
+    "LearnerOptions": (
+        lambda **wish: lewa.Agent(**AGENT, learner=lewa.LearnerOptions(**wish)),
+        {"name": "auto", "goal": "practice", "feedback": "bandit", "settings": None},
+    ),
+    "Answers": (
+        lambda **wish: lewa.Agent(**AGENT, answers=lewa.Answers(**wish)),
+        {"max_open": 10, "close_after": None, "unanswered": "charge", "learn": "answer", "expected": None},
+    ),
+    "ContextOptions": (
+        lambda **wish: lewa.Agent(**AGENT, context=lewa.ContextOptions(**wish)),
+        {"columns": None, "policies": None, "regressor": None, "keep": False},
+    ),
+    "JournalOptions": (
+        lambda **wish: lewa.Agent(**AGENT, journal=lewa.JournalOptions(**wish)).stop_journal(),
+        {"path": "new", "sync": "batch", "plays": False},
     ),
     "Breaker": (lewa.Breaker, {"failures": 5, "rest": 30, "longest": 600}),
     "Governor": (
@@ -195,7 +195,7 @@ def test_every_off_policy_value_refuses_wrong_arguments() -> None:
 METHODS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "pull": (lambda: _agent(), {"available": ["a"], "context": None, "advice": None}),
     "pull of contexts": (lambda: _agent(context=[lewa.number("n", (0, 1))]), {"context": {"n": 0.5}}),
-    "pull of policies": (lambda: _agent(policies=["p"]), {"advice": {"p": "a"}}),
+    "pull of policies": (lambda: _agent(context=POLICIES), {"advice": {"p": "a"}}),
     "pull_many": (lambda: _agent(), {"n": 2}),
     "update_many": (lambda: _agent(), {"answers": [(1, {"reward": 0.5})]}),
     "set_limit": (lambda: _agent(), {"name": "cost", "limit": 0.5, "who": "", "why": ""}),
@@ -212,7 +212,7 @@ METHODS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "set_fallback": (lambda: _agent(), {"action": "a"}),
     "set_governor": (lambda: _agent(), {"governor": "learned"}),
     "set_breaker": (lambda: _agent(), {"breaker": None}),
-    "bind_policies": (lambda: _agent(policies=["p"]), {"policies": {"p": lambda context: "a"}}),
+    "bind_policies": (lambda: _agent(context=POLICIES), {"policies": {"p": lambda context: "a"}}),
     "close": (lambda: _agent(), {"decision": 1}),
     "apply": (lambda: _agent(), {"entry": lewa.Agent(**AGENT).pull()}),
     "replay": (lambda: _agent(), {"records": []}),
@@ -227,7 +227,8 @@ METHODS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 def _agent(**more: Any) -> lewa.Agent:
     """An agent with one open decision."""
     agent = lewa.Agent(**AGENT, **more)
-    agent.pull(**{"context": {"n": 0.5}} if "context" in more else {"advice": {"p": "a"}} if "policies" in more else {})
+    mixes, looks = more.get("context") is POLICIES, "context" in more
+    agent.pull(**{"advice": {"p": "a"}} if mixes else {"context": {"n": 0.5}} if looks else {})
     return agent
 
 
@@ -289,11 +290,12 @@ def test_a_method_answers_so_too_and_a_refused_call_changes_nothing(
     assert complaints == {}
 
 
-def test_the_right_arguments_are_right() -> None:
+def test_the_right_arguments_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for name, (function, right) in RIGHT.items():
         if name not in ("checks.check", "read_journal"):  # which takes long, and needs a file
             function(**right)
-        if name in ("Breaker", "Governor", "Setting"):
+        if name in ("Answers", "Breaker", "ContextOptions", "Governor", "JournalOptions", "LearnerOptions", "Setting"):
             function = getattr(lewa, name)
         assert set(right) <= set(inspect.signature(function).parameters) | {"epsilon", "constraints", "eta"}, name
 

@@ -353,7 +353,11 @@ def test_a_rule_that_does_not_compile_is_one_sentence(folder: Path) -> None:
         lewa.play("mine_wrong:Allocates", "bernoulli", rounds=10, floor=0.5)
     with pytest.raises(ValueError, match=sentence):
         lewa.Agent(
-            ["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_wrong:Allocates", horizon=10, feedback="full", seed=0
+            ["a", "b"],
+            [lewa.at_most("cost", 0.5)],
+            horizon=10,
+            seed=0,
+            learner=lewa.LearnerOptions("mine_wrong:Allocates", feedback="full"),
         )
 
 

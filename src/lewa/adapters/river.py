@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from lewa.agent import Agent, Constraint, Decision, at_least
+from lewa.agent import Agent, Answers, Constraint, ContextOptions, Decision, LearnerOptions, at_least
 from lewa.context import Column
 from lewa.feedback import feedback_kind
 from lewa.learners import find
@@ -108,15 +108,12 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             [FREE] if self.constraints is None else self.constraints,
             self.reward_range,
             self.horizon,
-            self.learner,
+            LearnerOptions(self.learner, settings=self.settings),
             self.seed,
-            settings=self.settings,
-            expected=self.known,
-            context=self.context,
-            regressor=self.regressor,
-            unanswered="expire",
+            answers=Answers(unanswered="expire", expected=self.known),
+            context=ContextOptions(self.context, regressor=self.regressor),
         )
-        self._open = {arm: deque(maxlen=agent.setup.max_pending) for arm in agent.setup.actions}
+        self._open = {arm: deque(maxlen=agent.setup.max_open) for arm in agent.setup.actions}
         self._all = self._known_arms = _as_arms(arms)
         return agent
 
@@ -127,7 +124,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         for arm in arms if self.arms is None else ():
             if arm not in self._open:
                 agent.add_action(arm, why="a pull named it for the first time")
-                self._open[arm] = deque(maxlen=agent.setup.max_pending)
+                self._open[arm] = deque(maxlen=agent.setup.max_open)
                 self._all = [*self._all, arm]
         self.decision = agent.pull(None if arms == self._all else arms, context=context)
         self._open[self.decision.action].append(self.decision.id)

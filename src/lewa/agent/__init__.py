@@ -9,6 +9,7 @@ from lewa.agent.errors import BusyError, ClosedError, StoppedError, UnknownError
 from lewa.agent.governor.rule import Governor
 from lewa.agent.governor.status import GovernorStatus
 from lewa.agent.journal import read_journal
+from lewa.agent.options import Answers, ContextOptions, JournalOptions, LearnerOptions
 from lewa.agent.records import Change, Decision, Feedback, Record, record
 from lewa.agent.status.report import Certificate, ConstraintStatus, Status
 from lewa.agent.status.watch import VerdictChange
@@ -16,6 +17,7 @@ from lewa.agent.status.watch import VerdictChange
 __all__ = [
     "LARGEST_PLAY",
     "Agent",
+    "Answers",
     "Breaker",
     "BusyError",
     "Certificate",
@@ -23,10 +25,13 @@ __all__ = [
     "ClosedError",
     "Constraint",
     "ConstraintStatus",
+    "ContextOptions",
     "Decision",
     "Feedback",
     "Governor",
     "GovernorStatus",
+    "JournalOptions",
+    "LearnerOptions",
     "Record",
     "RestingAction",
     "Status",

@@ -7,7 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from lewa.agent import arguments, files, saved_state
+from lewa.agent import files, saved_state
+from lewa.agent.arguments import as_callback
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, learner_decides, room
 from lewa.agent.beginning import first_state
 from lewa.agent.breaker import USUAL, Breaker, Clock, as_breaker
@@ -18,6 +19,8 @@ from lewa.agent.decisions import decide
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor.rule import Governor, as_governor
 from lewa.agent.identify import find
+from lewa.agent.old_words import accept_old_words
+from lewa.agent.options import Answers, ContextOptions, JournalOptions, LearnerOptions, Wish
 from lewa.agent.recorder import Recorder
 from lewa.agent.records import Change, Decision, Feedback, Input, Label, Plain, Record, as_json, record
 from lewa.agent.setup import Setup, field_index, refuse_outside
@@ -50,68 +53,27 @@ class Agent:
         The range of the reward. A value outside is clipped for the learner and counted, and the status has a warning.
     horizon : int, optional
         The number of decisions, if it is known.
-    learner : str
-        A name in `lewa.learners.ALL`, or "auto": the choice of `lewa.choice.choose_learner` for the goal.
-        NAME+governed is NAME with a governor, which learns what is safe if no safe action is named.
+    learner : str or LearnerOptions
+        A name in `lewa.learners.ALL`, or "auto"; with `lewa.LearnerOptions` also the goal, the feedback and the settings.
     seed : int, optional
         The seed of the draws. If it is left out, it is drawn at random, so that two agents do not draw the same actions. The
         setup, a snapshot and the journal record it.
-    goal : "practice" or "proved"
-        For "auto": the learner that did best on real data, or the learner with the smallest proved bound.
-    settings : mapping, optional
-        Settings of the learner's tuning, by name. With `epsilon`, the status has the bound with probability 1 - epsilon, if
-        there is one. `{"known": ["cost"]}` tells `proved-squarecb-lewa` that the expected costs are exact.
-    feedback : "bandit" or "full", optional
-        Whether an answer has the outcome of the action taken, or one value per action. The default is the learner's
-        feedback, and "bandit" for "auto".
-    max_pending : int
-        The largest number of open decisions; a further one closes the oldest.
-    expire_after : int, optional
-        Close a decision this many decisions later.
-    unanswered : "charge", "expire" or mapping
-        The rule for missing values of a closed decision. "charge" fills in the average of its action, or what is expected
-        of it, or the worst value of the range; for a constraint, a learner that forecasts costs fills in its forecast.
-        "expire" does not learn the decision, and reported values still count; a mapping such as {"reward": 0} fills in
-        these values.
-    learn : "answer" or "close"
-        When an answer is learned: as soon as it is complete, or when its decision is closed, `expire_after` decisions later.
-        Use "close" if the time of an answer depends on its values: with fixed times of learning, the theorems hold that
-        assume arrivals which do not depend on outcomes.
-    expected : mapping, optional
-        Values per action that are known in advance, by name, within their ranges. They are filled in until there are
-        answers; constraints that no mixture of them meets raise ValueError; and a learner that can, such as that of
-        "auto", starts from them.
-    context : sequence of columns, optional
-        The columns of the context of each request, from `number`, `category`, `text` and `vector`. Every `pull` then takes
-        a `context`, and the learner uses it.
-    policies : mapping or list of names, optional
-        Rules or models that choose an action: functions of the context by name, models with `predict` or `predict_one`, or
-        only names. Every `pull` then takes a `context` for the policies, or their `advice`, and the learner mixes them.
-        Policies that always take one action are added.
-    regressor : regressor, optional
-        Predicts rewards and costs in place of the ridge of `squarecb-lewa`: an unfitted regressor of scikit-learn
-        (`partial_fit`) or river (`learn_one`). A copy per action and quantity learns with the agent; `open` needs it again.
-        If its `predict` takes `return_std`, its standard deviations set where the agent explores.
-    keep_context : bool
-        Whether decisions record the context itself, for audits. By default they record only its features.
-    safe : label, optional
-        An action that meets every limit in every decision. The agent is then governed.
+    answers : Answers, optional
+        The rules for answers, and for decisions without one: see `lewa.Answers`.
+    context : sequence of columns or ContextOptions, optional
+        The columns of the context of each request, from `number`, `category`, `text` and `vector`; with
+        `lewa.ContextOptions` also policies, a regressor, and whether contexts are recorded.
     governor : Governor, "auto", "learned" or "off"
-        Play safe while one more decision at its worst would take a debt beyond its bound. "auto" does so if `safe` is
-        given; "learned" learns what is safe; a `Governor` has further settings.
+        Play safe while one more decision at its worst would take a debt beyond its bound. "learned" learns what is safe; a
+        `Governor` names it, and has further settings.
     breaker : Breaker, optional
         Lets an action that fails several times in a row, as `fail` reports, rest for a while; None for no breaker.
     name : str, optional
         The name of the agent, distinct for each running agent. Its decisions have it, also in their `key`; an answer for
         a decision or a key of an agent with another name raises an error.
-    on_verdict : callable, optional
-        Called with a `VerdictChange` when a verdict has changed, outside of the agent's lock; verdicts are checked every
-        100 answers. Its exceptions are logged. For an agent that was opened or loaded, set the attribute `on_verdict`.
-    journal : path, optional
+    journal : path or JournalOptions, optional
         A new file to which every record is written before its call returns: see `start_journal`. After a crash
         `Agent.open` continues it.
-    sync, plays
-        When and what the journal writes: see `start_journal`.
 
     Examples
     --------
@@ -128,46 +90,36 @@ class Agent:
     0.001
     """
 
-    on_verdict: VerdictCallback | None  # called with a `VerdictChange`; it may be set at any time
-
+    @accept_old_words
     def __init__(
         self,
         actions: Sequence[Label],
         constraints: Constraint | Sequence[Constraint],
         reward_range: tuple[float, float] = (0, 1),
         horizon: float | None = None,
-        learner: str = "auto",
+        learner: str | LearnerOptions = "auto",
         seed: int | None = None,
         *,
-        settings: Mapping[str, object] | None = None,
-        feedback: str | None = None,
-        goal: str = "practice",
-        max_pending: int = 10_000,
-        expire_after: int | None = None,
-        unanswered: str | Mapping[str, float] = "charge",
-        learn: str = "answer",
-        expected: Mapping[str, Sequence[float]] | None = None,
-        context: Column | Sequence[Column] | None = None,
-        policies: Mapping[str, Policy] | Sequence[str] | None = None,
-        regressor: object = None,
-        keep_context: bool = False,
-        safe: Label | None = None,
+        answers: Answers | None = None,
+        context: Column | Sequence[Column] | ContextOptions | None = None,
         governor: Governor | str = "auto",
         breaker: Breaker | None = USUAL,
         name: str | None = None,
-        on_verdict: VerdictCallback | None = None,
-        journal: str | os.PathLike[str] | None = None,
-        sync: str | None = None,
-        plays: bool = False,
+        journal: str | os.PathLike[str] | JournalOptions | None = None,
     ) -> None:
-        wish = {name: value for name, value in locals().items() if name != "self"}
+        options = learner if isinstance(learner, LearnerOptions) else LearnerOptions(learner)
+        looks = context if isinstance(context, ContextOptions) else ContextOptions(context)
+        problem = actions, constraints, reward_range, horizon
+        wish = Wish(*problem, options, seed, Answers() if answers is None else answers, looks, governor, breaker, name)
         self._begin(Recorder(first_state(wish)))
-        self.on_verdict = arguments.as_callback(on_verdict)
-        if journal is not None:
-            self.start_journal(journal, "batch" if sync is None else sync, plays)
+        if isinstance(journal, JournalOptions):
+            self.start_journal(journal.path, journal.sync, journal.plays)
+        elif journal is not None:
+            self.start_journal(journal)
 
     def _begin(self, recorder: Recorder) -> None:
-        self._recorder, self._watch, self.on_verdict = recorder, Watch(recorder.state), None
+        self._recorder, self._watch = recorder, Watch(recorder.state)
+        self._on_verdict: VerdictCallback | None = None
 
     @classmethod
     def _with(cls, recorder: Recorder) -> Self:
@@ -202,6 +154,18 @@ class Agent:
     @clock.setter
     def clock(self, clock: Clock) -> None:
         self._state.breakers.clock = clock
+
+    @property
+    def on_verdict(self) -> VerdictCallback | None:
+        """A function that is called with a `VerdictChange` when a verdict has changed, outside of the agent's lock.
+
+        Verdicts are checked every 100 answers. Exceptions of the function are logged.
+        """
+        return self._on_verdict
+
+    @on_verdict.setter
+    def on_verdict(self, callback: VerdictCallback | None) -> None:
+        self._on_verdict = as_callback(callback)
 
     def __repr__(self) -> str:
         constraints, learner = ", ".join(map(str, self.setup.constraints)), self.setup.describe_learner()

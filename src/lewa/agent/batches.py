@@ -98,10 +98,10 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
 
 def room(state: AgentState) -> int:
     """Return how many decisions can be made before one of them closes another."""
-    left = state.setup.max_pending - len(state.open)
-    if state.setup.expire_after is not None:
+    left = state.setup.max_open - len(state.open)
+    if state.setup.close_after is not None:
         oldest = state.open.oldest() if state.open else state.rounds + 1
-        left = min(left, oldest + state.setup.expire_after - state.rounds - 1)
+        left = min(left, oldest + state.setup.close_after - state.rounds - 1)
     return left
 
 

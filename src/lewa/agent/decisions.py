@@ -55,7 +55,9 @@ def look(state: AgentState, context: object, advice: Mapping[str, object] | None
     if setup.policies:
         return advise(setup.policies, state.advisers, setup.actions, context, advice)
     if advice is not None:
-        raise ValueError("advice needs an agent with policies: pass policies=... when you make the agent")
+        raise ValueError(
+            "advice needs an agent with policies: pass context=lewa.ContextOptions(policies=...) when you make the agent"
+        )
     features = contexts.encode(setup.context, context)
     if setup.context is not None and isinstance(context, Mapping):
         state.misfits.add(setup.context, context)

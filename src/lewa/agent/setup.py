@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from lewa.agent.arguments import (
 from lewa.agent.breaker import USUAL, Breaker, as_breaker
 from lewa.agent.constraint import Constraint
 from lewa.agent.context.features import check_contextual, mixing_learner
+from lewa.agent.options import LearnerOptions
 from lewa.agent.records import JsonObject, Label, Plain
 from lewa.choice import FEEDBACK, choose_for_late_answers, choose_learner, least_bound_beside
 from lewa.context import Context, as_context
@@ -51,8 +52,8 @@ class Setup:
     learner_name: str
     learner: Learner
     seed: int
-    max_pending: int
-    expire_after: int | None
+    max_open: int
+    close_after: int | None
     unanswered: dict[str, float] | None  # None: such decisions are left out; else filled in, some by these values
     expected: dict[str, tuple[float, ...]]
     agent_name: str | None = None  # that its decisions carry
@@ -75,16 +76,16 @@ class Setup:
             )
         if self.agent_name is not None and not is_unicode(self.agent_name):
             raise ValueError(f"the name of an agent must be valid Unicode, got {short_repr(self.agent_name)}")
-        expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
-        if self.learns_at_close and expire_after is None:
+        close_after = None if self.close_after is None else as_count("close_after", self.close_after)
+        if self.learns_at_close and close_after is None:
             raise ValueError(
-                "learn='close' needs expire_after, the number of decisions after which one is closed, got expire_after=None"
+                "learn='close' needs close_after, the number of decisions after which one is closed, got close_after=None"
             )
         for name, value in {
             "reward_range": as_range("the reward", self.reward_range),
             "seed": int(self.seed),
-            "max_pending": as_count("max_pending", self.max_pending),
-            "expire_after": expire_after,
+            "max_open": as_count("max_open", self.max_open),
+            "close_after": close_after,
         }.items():
             object.__setattr__(self, name, value)
 
@@ -130,6 +131,7 @@ class Setup:
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["lines"] = [constraints_.to_plain(constraint) for constraint in plain.pop("constraints")]
         plain["name"] = plain.pop("learner_name")
+        plain["max_pending"], plain["expire_after"] = plain.pop("max_open"), plain.pop("close_after")
         if (name := plain.pop("agent_name")) is not None:
             plain["agent"] = name
         if (context := plain.pop("context")) is not None:
@@ -171,8 +173,8 @@ def from_plain(plain: Plain) -> Setup:
         learner_name=plain["name"],
         learner=learner,
         seed=plain["seed"],
-        max_pending=plain["max_pending"],
-        expire_after=plain["expire_after"],
+        max_open=plain["max_pending"],
+        close_after=plain["expire_after"],
         unanswered=as_policy("expire" if policy is None else policy, names),
         expected=as_expected(plain["expected"], names, actions),
         agent_name=plain.get("agent"),
@@ -234,25 +236,20 @@ def clipped_unit(scale: Scale, value: float) -> float:
     return min(max(scale.unit(value), 0.0), 1.0)
 
 
-class Wish(NamedTuple):
-    """The user's choice of the learner."""
-
-    name: str  # of a learner, or "auto"
-    feedback: str | None  # None: what the learner sees; bandit for "auto"
-    goal: str
-    settings: Mapping[str, object] | None
-    features: int = 0  # of the context, if there is one
-    policies: int = 0  # that give advice
-
-
 def make_learner(
-    wish: Wish, actions: int, horizon: int | None, constraints: Sequence[Constraint], prior: Mapping[str, object]
+    wish: LearnerOptions,
+    sizes: tuple[int, int, int],
+    horizon: int | None,
+    constraints: Sequence[Constraint],
+    prior: Mapping[str, object],
 ) -> tuple[str, Learner]:
     """Return the name of the learner, chosen if it is "auto", and the learner tuned.
 
-    `prior` has the expected values of each action, for a learner whose tuning uses them.
+    `sizes` are the numbers of actions, features and policies; `prior` has the expected values of each action, for a learner
+    whose tuning uses them.
     """
-    name, kind, goal, settings, features, policies = wish
+    name, kind, goal, settings = wish.name, wish.feedback, wish.goal, wish.settings
+    actions, features, policies = sizes
     feedback = "bandit" if kind is None else kind
     floor = [constraint.floor for constraint in constraints]
     if not isinstance(feedback, str) or feedback not in FEEDBACK:
@@ -298,16 +295,12 @@ def check_rule(name: str, learner: Learner, actions: int) -> Learner:
     return learner
 
 
-def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_nothing: bool) -> None:
-    """Raise ValueError for settings without effect."""
+def check_goal(goal: object, learner: str) -> None:
+    """Raise ValueError for a goal that there is not, or that has no effect."""
     if not isinstance(goal, str):
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal != "practice" and learner != "auto":
         raise ValueError(f"goal needs learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
-    if keeps_nothing:
-        raise ValueError("keep_context=True needs a context: declare it by context=...")
-    if writes_nothing:
-        raise ValueError("sync and plays need a journal: pass journal=PATH")
 
 
 def check_effect(name: str, learner: Learner) -> Learner:

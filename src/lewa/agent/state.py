@@ -70,7 +70,7 @@ class AgentState:
         self.breakers = Breakers()  # the failures of actions, and which of these rest
         self.beginning: Beginning | None = None  # of the segment that goes on, after a change
         self.epochs = Epochs()
-        self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
+        self._max_open, self._close_after = setup.max_open, setup.close_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._by_group = any(item.group for item in setup.constraints)
         self._unbounded = setup.learner.unbounded
@@ -287,10 +287,10 @@ class AgentState:
             self.counts["masked"] += 1
         if self._exposure.entering:
             self.exposure = self._exposure.without_known(self.statistics.action_count[0])
-        if len(self.open) > self._max_pending:
+        if len(self.open) > self._max_open:
             self.close(self.open.oldest())
-        if self._expire_after is not None:
-            while self.open and (oldest := self.open.oldest()) <= t - self._expire_after:
+        if self._close_after is not None:
+            while self.open and (oldest := self.open.oldest()) <= t - self._close_after:
                 self.close(oldest)
         return charged
 

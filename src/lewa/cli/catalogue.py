@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from lewa import checks, games, learners
-from lewa.agent import Agent, at_most
+from lewa.agent import Agent, LearnerOptions, at_most
 from lewa.checks.laws import Result
 from lewa.choice import choose_learner
 from lewa.cli.options import Json, learner_names, whole
@@ -182,7 +182,8 @@ def warm(
             feedback = feedback_kind(learners.find(name)).observes
             known = learners.settings_of(name.removesuffix("+governed"))  # an agent has the governor itself
             settings = {"safe": 0, "margin": 0.1} if "margin" in known else {}
-            agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, settings=settings, horizon=10, seed=0)
+            options = LearnerOptions(name, settings=settings)
+            agent = Agent(["a", "b"], [at_most("cost", 0.5)], horizon=10, learner=options, seed=0)
             decision = agent.pull()
             values = {"reward": [1.0, 0.0], "cost": [0.5, 0.5]} if feedback == "full" else {"reward": 1.0, "cost": 0.5}
             agent.update(decision, **values)

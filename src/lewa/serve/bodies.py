@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, Self
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from lewa.agent import Agent, Constraint, at_least, at_most
+from lewa.agent import Agent, Answers, Constraint, ContextOptions, Governor, LearnerOptions, at_least, at_most
 from lewa.agent.breaker import USUAL, Breaker
+from lewa.agent.governor.rule import as_governor
 from lewa.agent.records import Value
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.journal.rows import Row
-from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, ConstraintSetup, Number, Observation, Query
+from lewa.serve.schema import AgentSetup, AnswersSetup, BreakerSetup, ConstraintSetup, Number, Observation, Query
 
 DEPTH = 20  # of a context
 NEVER = 2**52  # decisions
@@ -102,23 +103,28 @@ def agent_of(setup: AgentSetup) -> Agent:
         return Agent(
             setup.actions,
             [constraint_of(item) for item in setup.constraints],
-            reward_range=setup.reward.range,
-            horizon=setup.horizon,
-            learner=setup.learner,
-            seed=setup.seed or 0,
-            settings=setup.settings,
-            feedback=setup.feedback if setup.learner == "auto" else None,
-            goal=setup.goal if setup.learner.removesuffix("+governed") == "auto" else "practice",
-            max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
-            unanswered=setup.answers.unanswered,
-            learn=setup.answers.learn,
-            expire_after=NEVER if setup.answers.learn == "close" else None,  # the service closes by the clock
-            expected=setup.answers.expected,
-            context=setup.context or None,  # type: ignore[arg-type]  # columns as plain data for JSON
-            keep_context=setup.keep_context and bool(setup.context or setup.policies),
-            policies=setup.policies or None,
-            safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both
-            governor=setup.governor,
+            setup.reward.range,
+            setup.horizon,
+            LearnerOptions(
+                setup.learner,
+                goal=setup.goal if setup.learner.removesuffix("+governed") == "auto" else "practice",
+                feedback=setup.feedback if setup.learner == "auto" else None,
+                settings=setup.settings,
+            ),
+            setup.seed or 0,
+            answers=Answers(
+                max_open=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
+                close_after=NEVER if setup.answers.learn == "close" else None,  # the service closes by the clock
+                unanswered=setup.answers.unanswered,
+                learn=setup.answers.learn,
+                expected=setup.answers.expected,
+            ),
+            context=ContextOptions(
+                setup.context or None,  # type: ignore[arg-type]  # columns as plain data for JSON
+                setup.policies or None,
+                keep=setup.keep_context and bool(setup.context or setup.policies),
+            ),
+            governor=_governor_of(setup),
             breaker=breaker_of(setup.breaker),
             name=setup.name,  # its warnings in the log have it
         )
@@ -126,7 +132,14 @@ def agent_of(setup: AgentSetup) -> Agent:
         raise ValueError(f"the set-up does not fit: {error}") from None
 
 
-def check_answers(answers: Answers) -> None:
+def _governor_of(setup: AgentSetup) -> Governor | str:
+    """Return the governor of an agent; a journal of before may have a safe action beside "off"."""
+    if setup.safe is None or setup.governor == "off":
+        return setup.governor
+    return as_governor(setup.governor, setup.safe) or "off"
+
+
+def check_answers(answers: AnswersSetup) -> None:
     """Refuse an agent that would hardly ever learn."""
     if answers.learn == "close" and answers.close_after is None:
         raise ValueError('answers.learn "close" needs answers.close_after, the time after which a decision is learned')

@@ -15,7 +15,7 @@ from lewa.serve.rehearsal import Rehearsal, look, nothing
 from lewa.serve.schema import AgentView
 
 DRAWN = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
-OPTIONS = ("max_pending and expire_after", "answers.max_open and answers.close_after")  # their names here
+OPTIONS = ("max_open and close_after", "answers.max_open and answers.close_after")  # their names here
 
 
 def status(hosted: HostedAgent, now: int | None = None) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Reward(Struct, forbid_unknown_fields=True):
     range: tuple[float, float] = (0.0, 1.0)
 
 
-class Answers(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class AnswersSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The rules for answers, and for decisions without an answer."""
 
     close_after: Duration | None = None
@@ -146,7 +146,7 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     governor: Literal["auto", "learned", "off"] = "auto"
     horizon: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     seed: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
-    answers: Answers = field(default_factory=Answers)
+    answers: AnswersSetup = field(default_factory=AnswersSetup)
     safety: Safety = field(default_factory=Safety)
     caps: Annotated[list[Cap], Meta(max_length=16)] = []
     watchdog: Annotated[list[Watch], Meta(max_length=16)] = []

@@ -279,7 +279,7 @@ def one_very_late(rounds: int, late: Delays) -> str:
         return ""
     return (
         f"the latest answer was open together with {late.partners} other decisions, the average one with {average:.3g}; "
-        "with expire_after=h that number is at most 2 h"
+        "with close_after=h that number is at most 2 h"
     )
 
 

@@ -76,7 +76,7 @@ def _guessed(state: AgentState) -> list[str]:
     hint = "; if only some are rated, unanswered='expire' learns from these" if name == "reward" else ""
     return [
         f"{counts[name]} of {state.rounds} decisions were not answered in full, and their {name} was filled in: see "
-        f"max_pending and expire_after{hint}"
+        f"max_open and close_after{hint}"
     ]
 
 
