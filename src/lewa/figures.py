@@ -122,11 +122,6 @@ def bend(sizes: Sequence[float]) -> float | None:
     return float(10 ** np.floor(np.log10(typical)))
 
 
-def entitle(axes: "Axes", title: str, size: tuple[float, float]) -> None:
-    """Write the title above the panel."""
-    axes.text(0, 1 + 9 / size[1], figure_text(title), transform=axes.transAxes, color=INK, size=SIZE + 1.5)
-
-
 def rounds_axis(axes: "Axes", first: float, last: float, name: str = "round") -> None:
     """Set the horizontal axis to rounds, on a logarithmic scale."""
     axes.set_xscale("log")
@@ -414,7 +409,8 @@ def _figure(panels: Sequence[Panel], title: str, dpi: float | None = None) -> "t
             axes = drawing.add_axes((*corner, size[0] / whole[0], size[1] / whole[1]))
             panel.draw(axes, size)
             axes.set_ylim(axes.get_ylim())  # from here on the scale stays as it is
-            entitle(axes, panel.title + BENDING * ("symlog" in (axes.get_xscale(), axes.get_yscale())), size)
+            heading = figure_text(panel.title + BENDING * ("symlog" in (axes.get_xscale(), axes.get_yscale())))
+            axes.text(0, 1 + 9 / size[1], heading, transform=axes.transAxes, color=INK, size=SIZE + 1.5)
             label_ends(axes, panel.labels(), size)
             boxes.append((across, down, WIDTH, high))
         down += high

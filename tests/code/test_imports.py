@@ -76,6 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "validation",
     },
     "report": {
+        "data",
         "figures",
         "formatting",
         "frontiers",

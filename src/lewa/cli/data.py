@@ -44,7 +44,7 @@ from lewa.frontiers import frontier as find_frontier
 from lewa.games import Table
 from lewa.learners import Learner, check_looks_at_features
 from lewa.report.frontier import FIGURES, FILES, print_frontier, write_frontier
-from lewa.report.tables import Line, print_log_summary, print_summary, summary, summary_of_log
+from lewa.report.tables import print_log_summary, print_summary, summary, summary_of_log
 from lewa.schema import Summary, json_text
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
 from lewa.simulate.replay import units_of, with_contexts
@@ -156,9 +156,9 @@ def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace:
     result: Summary = {**summary({name: trace.in_units(units) for name, trace in match.traces.items()}), "floor": how.floor}
     best = result["hindsight"]
     if best is not None and not best["feasible"] and not _in_unit(content):
-        lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), how.floor, strict=True)]
+        lines = [f"{q.name} {q.sense} {line:g}" for q, line in zip(content.constraints, how.floor, strict=True)]
         say(f"warning: no play meets {' and '.join(lines)}")
-    return Replay(result, lambda: print_summary(result, out, _lines(content), content.contexts.size > 0), match.stopped)
+    return Replay(result, lambda: print_summary(result, out, content.constraints, content.contexts.size > 0), match.stopped)
 
 
 def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
@@ -180,7 +180,7 @@ def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
         result, rounds = summary_of_log(replays, log.actions, how.floor), min(run.rounds for run in replays.values())
         spare = {name: run.totals(rounds).shortfall.mean(axis=0) / rounds / units.sizes for name, run in replays.items()}
     averages = {name: (units.zeros + units.spans * (floors - short)).tolist() for name, short in spare.items()}
-    return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(content), out))
+    return Replay(result, lambda: print_log_summary(result, averages, log.rows, content.constraints, out))
 
 
 def _floors(content: Data, lines: list[float]) -> list[float]:
@@ -196,15 +196,15 @@ def _in_unit(content: Data) -> bool:
     return all((quantity.low, quantity.high) == UNIT for quantity in (content.reward, *content.constraints))
 
 
-def _lines(content: Data) -> list[Line]:
-    return [Line(quantity.name, quantity.sense) for quantity in content.constraints]
-
-
 def _text(result: Summary, content: Data, kind: str) -> str:
     """Return the text of a file of this kind: the JSON object, or a CSV row for each learner."""
     if kind == ".json":
         return json_text(result) + "\n"
-    names = [f"{measure} of {name}" for measure in ("violation", "positive violation") for name, _ in _lines(content)]
+    names = [
+        f"{measure} of {name}"
+        for measure in ("violation", "positive violation")
+        for name in (q.name for q in content.constraints)
+    ]
     rows: list[list[object]] = [["learner", "rounds", "seeds", "reward", "regret", *names]]
     for name, learner in result["learners"].items():
         regret = "" if learner["regret"] is None else learner["regret"]["mean"]

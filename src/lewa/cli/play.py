@@ -107,10 +107,7 @@ def play_all(
         done = ", ".join(f"{name} {len(run.seeds)} seeds" for name, run in traces.items())
         say(f"stopped; finished: {done or 'nothing'}")
     if trace_file is not None and traces:
-        _write_trace(trace_file, next(iter(traces.values())))
+        trace = next(iter(traces.values()))
+        with trace_file.open("wb") as file:
+            np.savez_compressed(file, plays=trace.plays, multipliers=trace.multipliers, actions=trace.actions)  # type: ignore[arg-type]
     return Match(traces, stopped)
-
-
-def _write_trace(path: Path, trace: Trace) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, plays=trace.plays, multipliers=trace.multipliers, actions=trace.actions)  # type: ignore[arg-type]

@@ -346,7 +346,8 @@ class Reader(NamedTuple):
 
     def data(self, game: Table | Log | StreamedLog, source: str) -> Data:
         """Return a game that was read with the names of its actions and its quantities."""
-        names = action_names([label_text(label) for label in self.labels.tolist()], self.called)
+        labels = [f"{label:g}" if isinstance(label, float) else str(label) for label in self.labels.tolist()]
+        names = action_names(labels, self.called)
         return Data(game, names, self.quantities[0], self.quantities[1:], source)
 
 
@@ -377,11 +378,6 @@ def action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[st
     return column, {label: text for label, _, text in pairs}
 
 
-def label_text(label: object) -> str:
-    """Return a label as text."""
-    return f"{label:g}" if isinstance(label, float) else str(label)
-
-
 def action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the actions: the user's name, else the label; the label N, a number, becomes action N."""
     unknown = [label for label in called if label not in labels]
@@ -402,7 +398,9 @@ def _table(sheet: Sheet, round_column: str, labels: Labels, action: Indices, val
     T, K = len(rounds), len(labels)
     rows = action.size
     if 4 * rows < T * K - 1000:  # there must be T K rows: do not allocate a table that is mostly empty
-        raise ValueError(ONE_ACTION.format(file=sheet.file) if rows == T else _incomplete(sheet, T, K, rows))
+        whole = f"{sheet.file} must have every action once in every round, or a propensity for each row"
+        sizes = f"it has {T} rounds, {K} actions and {rows} rows"
+        raise ValueError(ONE_ACTION.format(file=sheet.file) if rows == T else f"{whole}; {sizes}")
     count = np.zeros((T, K), dtype=np.int64)
     np.add.at(count, (row, action), 1)
     if K > 1 and (count.sum(axis=1) == 1).all():
@@ -426,13 +424,6 @@ def find_round(sheet: Sheet, names: Columns) -> str:
             f"a log with one action per row: give --round NAME or --propensity NAME; {sheet.listing()}"
         )
     return sheet.find(names.round, "round", "t")
-
-
-def _incomplete(sheet: Sheet, rounds: int, actions: int, rows: int) -> str:
-    return (
-        f"{sheet.file} must have every action once in every round, or a propensity for each row; it has {rounds} rounds, "
-        f"{actions} actions and {rows} rows"
-    )
 
 
 def in_order(values: Labels) -> tuple[Labels, Indices]:

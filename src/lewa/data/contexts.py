@@ -70,7 +70,11 @@ def _of_kind(name: str, raw: Labels, kind: str | None) -> tuple[Labels, str]:
     if dates is not None:
         return dates, "date"
     if kind is None:
-        _check_no_id(name, values)
+        if values.dtype.kind in "iu" and values.size >= ID_ROWS and np.unique(values).size == values.size:
+            raise ValueError(
+                f"the context column {name} has another integer in every row, so it looks like an id, from which nothing "
+                f"can be learned: leave it out, or declare it as {name}=number"
+            )
         kind = "number" if values.dtype.kind in "fiub" else "category" if len(_levels(values)) <= LEVELS else "text"
     if kind == "date" or (kind == "number" and values.dtype.kind not in "fiub"):
         raise ValueError(
@@ -94,15 +98,6 @@ def _as_dates(values: Labels) -> Labels | None:
         return None
     days: Labels = (moments - np.nanmin(moments)) / DAY
     return days
-
-
-def _check_no_id(name: str, values: Labels) -> None:
-    """Raise ValueError for integers that differ in all rows."""
-    if values.dtype.kind in "iu" and values.size >= ID_ROWS and np.unique(values).size == values.size:
-        raise ValueError(
-            f"the context column {name} has another integer in every row, so it looks like an id, from which nothing can be "
-            f"learned: leave it out, or declare it as {name}=number"
-        )
 
 
 def _id_hint(name: str, values: Labels, kind: str) -> list[str]:

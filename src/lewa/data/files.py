@@ -206,7 +206,8 @@ def _column(column: "pa.ChunkedArray") -> Column:
         array: Labels = column.to_numpy()
     except Exception:  # pyarrow cannot convert this type
         array = np.empty((0, 0))
-    plain = array.ndim == 1 and not any(isinstance(cell, np.ndarray | dict | list) for cell in _objects(array))
+    objects = array if array.dtype.kind == "O" else array[:0]
+    plain = array.ndim == 1 and not any(isinstance(cell, np.ndarray | dict | list) for cell in objects)
     if not plain:
         array = np.empty(len(column), dtype=object)
         array.fill(column.type)
@@ -238,10 +239,6 @@ def _coded(column: "pa.ChunkedArray") -> Coded:
     encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return Coded(encoded.dictionary.to_numpy(zero_copy_only=False), codes)
-
-
-def _objects(array: Labels) -> Labels:
-    return array if array.dtype.kind == "O" else array[:0]
 
 
 def _one_line(path: object) -> str:

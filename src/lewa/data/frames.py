@@ -47,7 +47,7 @@ def as_data(data: DataLike, columns: Columns, executor: Executor | None = None) 
             return read_stream(Path(data), columns, executor)
         return read_data(data, columns)
     if not isinstance(data, Data | Table | Log):
-        if not is_frame(data):
+        if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__dataframe__"):
             raise ValueError(
                 f"data must be a file, a DataFrame, columns by name, a table or a log, got {type(data).__name__}"
             )
@@ -55,11 +55,6 @@ def as_data(data: DataLike, columns: Columns, executor: Executor | None = None) 
     if any(columns):
         raise ValueError("names of columns need a file, a DataFrame or a mapping; a game has no columns")
     return data if isinstance(data, Data) else Data.of_game(data)
-
-
-def is_frame(data: object) -> bool:
-    """Return whether the data are a DataFrame of any library."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
 
 
 def _arrow(data: object) -> "pa.Table":

@@ -133,9 +133,10 @@ def _strongest(drawn: Cumulative, a: int) -> tuple[float, int, int, float]:
 
 def _log_mean(total: Vector, spread: Vector) -> Vector:
     """Return ln M for sums S and V, over the steps of the confidence sequence."""
+    from scipy.special import logsumexp  # imported here: it takes long
+
     terms = np.log(WEIGHTS) + STEPS * total[:, np.newaxis] - COSTS * spread[:, np.newaxis]
-    top = terms.max(axis=1)
-    log_mean: Vector = top + np.log(np.exp(terms - top[:, np.newaxis]).sum(axis=1))
+    log_mean: Vector = logsumexp(terms, axis=1)
     return log_mean
 
 

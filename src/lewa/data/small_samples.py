@@ -59,12 +59,6 @@ class Strata(NamedTuple):
         return Strata(action, share / 2, mean, rows)
 
 
-def effective_rows(weights: Vector, squares: Vector) -> Vector:
-    """Return the number of rows with equal weights that are worth as much: (sum of weights)^2/(sum of squares)."""
-    rows: Vector = np.divide(weights**2, squares, out=np.zeros_like(squares), where=squares > 0)
-    return rows
-
-
 class _Side:
     """The shapes of the distributions, measured from one end of the range."""
 
@@ -74,11 +68,14 @@ class _Side:
         self.rate = _rates(whole)  # of values that are not 0; 1 where zeros are not counted apart
         counted = [(d[d > 0], w[d > 0]) if rate < 1 else (d, w) for (d, w), rate in zip(whole, self.rate, strict=True)]
         self.size = _sizes([d for d, _ in counted], self.rate)
-        self.rows = np.array([float(effective_rows(w.sum(keepdims=True), (w**2).sum(keepdims=True))[0]) for _, w in counted])
+        self.rows = np.array([float(w.sum() ** 2 / (w**2).sum()) if w.any() else 0.0 for _, w in counted])
         relative = [_relative(d, w) for d, w in counted]
         self.by_action = [_thinned(d, w) for d, w in relative]
         every = np.concatenate([d for d, _ in relative])
-        self.pool, self.error = _thinned(every, np.ones(every.size)), _relative_error(every)
+        self.pool, self.error = (
+            _thinned(every, np.ones(every.size)),
+            float(every.std() / every.mean() / every.size**0.5) if every.any() else 0.0,
+        )
         self.alike = [
             not d.size or _distance((d, w), self.pool) <= (ALIKE / (2 * max(n, 1.0))) ** 0.5
             for (d, w), n in zip(self.by_action, self.rows.tolist(), strict=True)
@@ -144,11 +141,6 @@ def _relative(d: Vector, w: Vector) -> tuple[Vector, Vector]:
     return d / (median if median > 0 else float(d.mean())), w
 
 
-def _relative_error(values: Vector) -> float:
-    """Return the standard error of a mean, relative to the mean."""
-    return float(values.std() / values.mean() / values.size**0.5) if values.any() else 0.0
-
-
 def _distance(first: tuple[Vector, Vector], second: tuple[Vector, Vector]) -> float:
     """Return the largest difference of two distribution functions, of values with probabilities."""
     at, ends = np.concatenate([first[0], second[0]]), []
@@ -182,34 +174,27 @@ def _sizes(values: Sequence[Vector], rate: Vector) -> Vector:
 
 def _rate_ends(rate: Vector, rows: Vector, w: float) -> tuple[Vector, Vector]:
     """Return the rates below and above the observed ones at which n kl(rate, u) = w, by bisection."""
+    from scipy.special import rel_entr  # imported here: it takes long
+
     exponent = w / np.maximum(rows, 1e-9)
     ends = []
     for limit in (0.0, 1.0):
         near, far = rate.copy(), np.full(rate.size, limit)
         for _ in range(BISECTIONS):
             middle = (near + far) / 2
-            outside = _relative_entropy(rate, middle) > exponent
+            outside = rel_entr(rate, middle) + rel_entr(1 - rate, 1 - middle) > exponent
             near, far = np.where(outside, near, middle), np.where(outside, middle, far)
         ends.append(far)
     return ends[0], ends[1]
 
 
-def _relative_entropy(x: Vector, u: Vector) -> Vector:
-    """Return kl(x, u) = x ln(x/u) + (1 - x) ln((1 - x)/(1 - u)) of two rates."""
-    total = np.zeros(x.size)
-    for a, b in ((x, u), (1 - x, 1 - u)):
-        seen = a > 0
-        total[seen] += a[seen] * np.log(a[seen] / np.maximum(b[seen], 1e-300))
-    return total
-
-
 def _log_mgf(parts: Sequence[tuple[Vector, Vector, float]], s: Vector) -> Vector:
     """Return the logarithm of the moment generating function of a sum of means, for each s."""
+    from scipy.special import logsumexp  # imported here: it takes long
+
     total = np.zeros(s.size)
     for values, weights, rows in parts:
-        exponents = np.outer(s, values)
-        top = exponents.max(axis=1)
-        total += rows * (top + np.log(np.exp(exponents - top[:, np.newaxis]) @ weights))
+        total += rows * logsumexp(np.outer(s, values), axis=1, b=weights)
     return total
 
 
@@ -268,7 +253,7 @@ def strata_of(weights: Vector, weighted: Vector, squares: Vector) -> Strata:
     """Return the strata of a play from the sums of w, w x and w^2 over the rows of each action."""
     drawn = np.flatnonzero(weights > 0)
     mean = means_of(weights, weighted)
-    rows = effective_rows(weights, squares)
+    rows = means_of(squares, weights**2)  # with equal weights, worth as much: (sum of weights)^2/(sum of squares)
     share = weights / weights.sum() if drawn.size else weights
     return Strata(drawn, share[drawn], mean[drawn], rows[drawn])
 

@@ -7,6 +7,7 @@ import numpy as np
 from lewa.data.moments import Value
 from lewa.figures import COLOURS, INK, MUTED, Curve, Lines, Panel
 from lewa.frontiers.result import Frontier, Mean
+from lewa.frontiers.tables import PER
 from lewa.types import Vector
 
 SPENT = "\nlearners: average, hollow if it misses a limit"  # what a point of a learner is
@@ -22,8 +23,7 @@ def figure_title(frontier: Frontier) -> str:
 
 def panels(frontier: Frontier) -> list[Panel]:
     """Return the panels: reward and price, the violation of each constraint or, for a log, held-out values, and shares."""
-    price_of = "extra unit" if frontier.varied_quantity.sense == "at most" else "unit less"
-    price_title = f"{frontier.reward.name} gained per {price_of} of {frontier.varied}"
+    price_title = f"{frontier.reward.name} gained per {PER[frontier.varied_quantity.sense]} of {frontier.varied}"
     drawing: list[Panel] = [_reward(frontier), Lines(price_title, frontier.across, (_price(frontier),))]
     if frontier.kind == "log":
         return [*drawing, *_held_out(frontier), _shares(frontier)]

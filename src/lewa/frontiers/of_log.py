@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from lewa.data.columns import Data
-from lewa.data.moments import Value
 from lewa.frontiers.budgets import Budgets, with_confidence
 from lewa.frontiers.log_evidence import Evidence
 from lewa.frontiers.result import Frontier, HeldOut, Point
@@ -66,7 +65,8 @@ def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: f
         held_out = budgets.shares((pair[0] + pair[1]) / 2 if evidence.shuffled else pair[0])
         points.append(Point(lines[budgets.varied.name], lines, best, {}, HeldOut(held_out, values)))
     alone = dict(zip(data.actions, alone_values, strict=True))
-    errors = np.array([_half_width(values[data.reward.name]["snips"]) for values in alone.values()])
+    rewards_alone = [values[data.reward.name]["snips"] for values in alone_values]
+    errors = np.array([(value.high - value.low) / 2 for value in rewards_alone])
     action_rows = dict(zip(data.actions, evidence.rows().astype(int).tolist(), strict=True))
     notes = [_promise(budgets, confidence), SHUFFLED if evidence.shuffled else HALVES, INTERVALS]
     notes += _limits(budgets, (rewards, means, bounds), hopeless, rows, confidence)
@@ -134,10 +134,6 @@ def _few_rows(action_rows: dict[str, int]) -> list[str]:
         f"warning: fewer than {FEW_ROWS} rows evaluate {listing}{more}, so their values are uncertain and their intervals "
         "rest on the rows of other actions as well"
     ]
-
-
-def _half_width(value: Value) -> float:
-    return (value.high - value.low) / 2
 
 
 def _doubts(data: Data, rows: int, evidence: Evidence) -> list[str]:

@@ -10,6 +10,7 @@ from lewa.frontiers.budgets import rounded
 from lewa.frontiers.result import ContextGain, Frontier, HeldOut, LearnerResult, Mean, Point
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+PER = {"at most": "extra unit", "at least": "unit less"}  # what eases a limit
 MISSED = "!"  # marks an average beyond its limit
 ROUNDING = 1e-12  # a narrower interval, relative to its middle, is an error of rounding
 TEXT_WIDTH = 120  # of notes, where they are printed as plain text
@@ -86,7 +87,13 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
     percent = f"{100 * (frontier.confidence or 0):.4g}%"
     sure = [] if frontier.confidence is None else priced
     averages = [name for q in sure for name in (q.name, f"{q.name}, {percent} bound")]
-    columns = (frontier.across, f"{known} {reward}", *averages, *(price_label(q.name, q.sense) for q in priced), "by")
+    columns = (
+        frontier.across,
+        f"{known} {reward}",
+        *averages,
+        *(f"gain per {PER[q.sense]} of {q.name}" for q in priced),
+        "by",
+    )
 
     def row(point: Point) -> tuple[str, ...]:
         best = point.best
@@ -171,11 +178,6 @@ def _learners(frontier: Frontier) -> TextTable:
 
 
 # Cells -------------------------------------------------------------------------------------------------------------------
-
-
-def price_label(name: str, sense: str) -> str:
-    """Return the label of a price, the reward gained by easing a limit."""
-    return f"gain per extra unit of {name}" if sense == "at most" else f"gain per unit less of {name}"
 
 
 def interval(value: Value | Mean) -> str:

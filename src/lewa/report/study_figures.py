@@ -1,6 +1,7 @@
 """The figures of a report: the panels for each group of results, and for each claim that fails."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -57,11 +58,11 @@ def pictures(group: Group, title: str, stated: Exponents, plans: Plans) -> Itera
         return Picture(name, tuple(f"{panel.title}: {kind}, {title}" for panel in panels), caption)
 
     if last.rows[0]["marks"] is not None:
-        yield picture("rounds", _over_rounds(strands), captions.over_rounds(seeds, T))
+        yield picture("rounds", _panels(strands, _over_rounds), captions.over_rounds(seeds, T))
     if group.learners and seeds > 1 and last.each("regret") is not None:
-        yield picture("differences", _differences(strands), captions.differences(strands[0].name, seeds, T))
+        yield picture("differences", _panels(strands, _differences), captions.differences(strands[0].name, seeds, T))
     if len(strands[0].results) >= 3 and last.each("regret") is not None:
-        yield picture("growth", _growths(strands, stated), captions.GROWTH)
+        yield picture("growth", _panels(strands, partial(_growths, stated)), captions.GROWTH)
     inside = _inside(strands)
     if inside:
         yield Folded("Multiplier and play over time", (picture("inside", inside, captions.inside(seeds, T)),))
@@ -78,17 +79,20 @@ def _constraints(strands: Sequence[Strand]) -> list[Constraint]:
     return [Constraint(j, f" of constraint {j + 1}", having[j]) for j in chosen]
 
 
-def _over_rounds(strands: Sequence[Strand]) -> list[Panel]:
-    panels: list[Panel] = []
-    curves = tuple(_curve(strand, "regret_curve") for strand in strands)
-    panels.append(Curves("Regret", curves, _levels(strands, "regret")))
-    for j, title, having in _constraints(strands):
-        curves = tuple(_curve(strand, "violation_curve", j) for strand in having)
-        panels.append(Curves(f"Violation{title}", curves, _levels(having, "violation", j)))
-    return panels
+def _panels(strands: list[Strand], draw: Callable[[str, list[Strand], str, int], Panel]) -> list[Panel]:
+    """Return a panel of the regret, and of the violation of each constraint that has panels."""
+    violations = (draw(f"Violation{title}", having, "violation", j) for j, title, having in _constraints(strands))
+    return [draw("Regret", strands, "regret", 0), *violations]
 
 
-def _curve(strand: Strand, measure: str, constraint: int = 0) -> Curve:
+def _over_rounds(title: str, strands: list[Strand], measure: str, constraint: int) -> Panel:
+    curves = tuple(_curve(strand, f"{measure}_curve", constraint) for strand in strands)
+    bounds = [(strand, _bound(strand.results[-1], measure, constraint)) for strand in strands]
+    levels = tuple(Level(strand.name, strand.colour, bound) for strand, bound in bounds if bound is not None)
+    return Curves(title, curves, levels)
+
+
+def _curve(strand: Strand, measure: str, constraint: int) -> Curve:
     values = strand.results[-1].each(measure)
     assert values is not None  # where there are marks, there are curves
     values = values if values.ndim == 2 else values[:, constraint]
@@ -97,11 +101,6 @@ def _curve(strand: Strand, measure: str, constraint: int = 0) -> Curve:
 
 def _marks(strand: Strand) -> Indices:
     return np.array(strand.results[-1].rows[0]["marks"], dtype=np.int64)
-
-
-def _levels(strands: Sequence[Strand], measure: str, constraint: int = 0) -> tuple[Level, ...]:
-    bounds = [(strand, _bound(strand.results[-1], measure, constraint)) for strand in strands]
-    return tuple(Level(strand.name, strand.colour, bound) for strand, bound in bounds if bound is not None)
 
 
 def _bound(result: Result, measure: str, constraint: int) -> float | None:
@@ -113,17 +112,13 @@ def _bound(result: Result, measure: str, constraint: int) -> float | None:
     return bounds[constraint] if bounds[constraint] < most else None
 
 
-def _differences(strands: Sequence[Strand]) -> list[Panel]:
+def _differences(title: str, strands: list[Strand], measure: str, constraint: int) -> Panel:
     """Compare each learner with the first; they face the same rounds, so the noise of the game cancels."""
     first, *others = strands
-    panels: list[Panel] = [Differences("Regret", tuple(_difference(strand, first, "regret") for strand in others))]
-    for j, title, _ in _constraints(strands):
-        rows = tuple(_difference(strand, first, "violation", j) for strand in others)
-        panels.append(Differences(f"Violation{title}", rows))
-    return panels
+    return Differences(title, tuple(_difference(strand, first, measure, constraint) for strand in others))
 
 
-def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0) -> Difference:
+def _difference(strand: Strand, other: Strand, measure: str, constraint: int) -> Difference:
     mine, theirs = (
         {row["seed"]: row[measure] if measure == "regret" else row[measure][constraint] for row in each.results[-1].rows}
         for each in (strand, other)
@@ -133,14 +128,9 @@ def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0
     return Difference(strand.name, strand.colour, mean, mean - reach, mean + reach)
 
 
-def _growths(strands: Sequence[Strand], stated: Exponents) -> list[Panel]:
-    panels: list[Panel] = [
-        Growths("Regret", tuple(_points(strand, "regret", 0, stated) for strand in strands), "regret at T")
-    ]
-    for j, title, having in _constraints(strands):
-        points = tuple(_points(strand, "violation", j, stated) for strand in having)
-        panels.append(Growths(f"Violation{title}", points, "violation at T"))
-    return panels
+def _growths(stated: Exponents, title: str, strands: list[Strand], measure: str, constraint: int) -> Panel:
+    points = tuple(_points(strand, measure, constraint, stated) for strand in strands)
+    return Growths(title, points, f"{measure} at T")
 
 
 def _points(strand: Strand, measure: str, constraint: int, stated: Exponents) -> Point:

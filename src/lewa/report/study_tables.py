@@ -99,9 +99,15 @@ def league_section(standings: Sequence[Standing]) -> Section:
         for row in league.places(standings)
     ]
     parts: list[Part] = [_league_table(league.PLACES, overall, league.CAPTION)]
+    star = Cell(league.BEST, 1, mark="yes")
     for game, group in groupby(standings, key=lambda standing: standing.game):
         rows = [
-            (Cell(row.learner), Cell(row.sees), *_digits(row.regret, row.violation, row.positive), _star(row.best))
+            (
+                Cell(row.learner),
+                Cell(row.sees),
+                *_digits(row.regret, row.violation, row.positive),
+                star if row.best else Cell("", 0),
+            )
             for row in group
         ]
         parts.append(Folded(game, (_league_table(league.STANDINGS, rows, ""),)))
@@ -110,10 +116,6 @@ def league_section(standings: Sequence[Standing]) -> Section:
 
 def _digits(*values: float | None) -> list[Cell]:
     return [_number(value, league.digits) for value in values]
-
-
-def _star(best: bool) -> Cell:
-    return Cell(league.BEST, 1, mark="yes") if best else Cell("", 0)
 
 
 def _league_table(columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], caption: str) -> Table:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lewa import schema
+from lewa.data.columns import Quantity
 from lewa.formatting import by_name
 from lewa.formatting import number as number
 from lewa.formatting import numbers as numbers
@@ -112,13 +113,6 @@ IN_CONTEXT = (
 HOLDS = {True: "yes", False: "NO", None: "-"}
 
 
-class Line(NamedTuple):
-    """A constraint as the user names it."""
-
-    name: str
-    sense: str  # "at most" or "at least"
-
-
 class Sheet(NamedTuple):
     """A plain table with names in the first column and numbers in the others; long lines break between words.
 
@@ -195,7 +189,7 @@ def _text(cell: str | Text) -> Text:
     return cell if isinstance(cell, Text) else Text(cell)
 
 
-def print_summary(result: Summary, console: Console, lines: Sequence[Line] = (), in_context: bool = False) -> None:
+def print_summary(result: Summary, console: Console, lines: Sequence[Quantity] = (), in_context: bool = False) -> None:
     """Print the regret and the violation of each learner beside their bounds; regret uses no context, if there is one."""
     m = len(result["floor"])
     names = [line.name for line in lines] or [f"c{j + 1}" for j in range(m)]
@@ -215,13 +209,13 @@ def _size(result: Summary) -> str:
     return f"{result['rounds']:,} rounds, {result['actions']} actions, {result['seeds']} seeds"
 
 
-def _floors(floor: list[float], lines: Sequence[Line]) -> str:
+def _floors(floor: list[float], lines: Sequence[Quantity]) -> str:
     if not lines:
         return f"floor {numbers(floor)}"
-    return ", ".join(f"{escape(name)} {sense} {number(c0)}" for (name, sense), c0 in zip(lines, floor, strict=True))
+    return ", ".join(f"{escape(q.name)} {q.sense} {number(c0)}" for q, c0 in zip(lines, floor, strict=True))
 
 
-def _best(best: Hindsight | None, lines: Sequence[Line]) -> str:
+def _best(best: Hindsight | None, lines: Sequence[Quantity]) -> str:
     """Return a second line of the title: the best fixed play."""
     if best is None:
         return ""
@@ -231,7 +225,7 @@ def _best(best: Hindsight | None, lines: Sequence[Line]) -> str:
     if not lines:
         return f"{title}, price of the floor {numbers(best['price'])}"
     each = zip(lines, best["price"], strict=True)
-    return f"{title}, price " + ", ".join(f"of {escape(name)} {number(price)}" for (name, _), price in each)
+    return f"{title}, price " + ", ".join(f"of {escape(q.name)} {number(price)}" for q, price in each)
 
 
 def _cells(learner: LearnerSummary, names: Sequence[str]) -> tuple[str, ...]:
@@ -248,13 +242,13 @@ def _cells(learner: LearnerSummary, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def print_log_summary(
-    result: Summary, averages: dict[str, list[float]], rows: int, lines: Sequence[Line], console: Console
+    result: Summary, averages: dict[str, list[float]], rows: int, lines: Sequence[Quantity], console: Console
 ) -> None:
     """Print the results of learners on a log, per round; `averages` has those of each constraint, by learner."""
     T, names = result["rounds"], [line.name for line in lines]
     title = f"{T:,} of {rows:,} rows count: those in which the learner draws the action of the log\n"
     title += f"{result['actions']} actions, {result['seeds']} seeds; per round"
-    across = [f"{name} {sense} {number(c0)}" for (name, sense), c0 in zip(lines, result["floor"], strict=True)]
+    across = [f"{q.name} {q.sense} {number(c0)}" for q, c0 in zip(lines, result["floor"], strict=True)]
     cells: list[tuple[str, ...]] = []
     for name, learner in result["learners"].items():
         short = [[value / T for value in learner[kind]["mean"]] for kind in ("violation", "positive_violation")]
