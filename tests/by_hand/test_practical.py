@@ -67,7 +67,7 @@ def test_squarecb_lewa_is_its_box(d: int, part: float) -> None:
     lam, debt, n = [0.0, 0.0], [0.0, 0.0], [0.0] * 3
     away: list[list[float]] = [[], []]
     squares, N, H = [2 * 0.09, *(2 * x * (1 - x) for x in b)], 2.0, 0.0
-    prior = [0.5, *b]
+    prior, lost = [0.5, *b], []
 
     def memory_means(a: int, o: int) -> list[float]:
         means, longer = [0.0] * 4, 0.0
@@ -96,9 +96,15 @@ def test_squarecb_lewa_is_its_box(d: int, part: float) -> None:
             state = functional.see(learner, state, x)
         e = (squares[0] + sum(price**2 * s for price, s in zip(lam, squares[1:], strict=True))) / N
         score = {a: forecast(a, 0) - sum(lam[j] * forecast(a, 1 + j) for j in range(2)) for a in range(3)}
-        width = {a: 2 * sqrt(e * spread(a)) for a in range(3)}
+        above = [sum(lam[j] * (forecast(a, 1 + j) - b[j]) for j in range(2)) for a in range(3)]
+        lost.append(min(above) > 0)
+        moved = [
+            (forecast(a, 0) - prior[0]) ** 2 + sum((lam[j] * (forecast(a, 1 + j) - b[j])) ** 2 for j in range(2))
+            for a in range(3)
+        ]
+        width = {a: (2.5 if lost[-1] else 2) * sqrt(spread(a) * (e + spread(a) * moved[a])) for a in range(3)}
         least = max(score[a] - width[a] for a in range(3))
-        may = {a: s for a, s in score.items() if min(s + width[a], 1) >= least}
+        may = {a: s + lost[-1] * width[a] for a, s in score.items() if s + width[a] >= least}
         p = solve(may, 8 * sqrt(2 * max(t, 1) / max(e * H, 1e-12)))
         play = functional.play(learner, state)
         assert play == pytest.approx([p.get(a, 0) for a in range(3)], abs=1e-8)

@@ -68,6 +68,11 @@ def check_flag(name: str, value: float) -> None:
     require(as_real(name, value) in (0, 1), f"{name} must be 0 or 1", **{name: value})
 
 
+def check_not_negative(name: str, value: float) -> None:
+    """Check that a number is at least 0."""
+    require(as_real(name, value) >= 0, f"{name} must be at least 0", **{name: value})
+
+
 def check_count(name: str, value: float) -> None:
     """Check that a number is whole and at least 0."""
     whole = 0 <= value <= LARGEST_WHOLE and value == int(value)

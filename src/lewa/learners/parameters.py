@@ -11,7 +11,15 @@ import numpy as np
 
 from lewa.kernels import annotated_types
 from lewa.kernels.roles import Rescaling
-from lewa.learners.parameter_checks import check_count, check_flag, check_positive, check_share, check_share_or_all, require
+from lewa.learners.parameter_checks import (
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_share,
+    check_share_or_all,
+    require,
+)
 from lewa.types import Matrix, Vector, cached
 
 NO_ACTION = -1.0  # in place of the index of an action
@@ -41,6 +49,7 @@ class Law(NamedTuple):
 
 
 Positive: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]
+NotNegative: TypeAlias = Annotated[float, Law(check_not_negative)]
 Step: TypeAlias = Positive  # of an update
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1
 ShareOrAll: TypeAlias = Annotated[float, Law(check_share_or_all)]  # in (0, 1]

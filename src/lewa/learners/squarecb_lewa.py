@@ -24,9 +24,9 @@ from lewa.kernels.roles import (
     SquaredErrors,
     Totals,
 )
-from lewa.learners.base import USUAL, Learner, sizes_of, trial
+from lewa.learners.base import USUAL, Learner, Saved, sizes_of, trial
 from lewa.learners.parameter_checks import check_known, check_memories, expected_values, require
-from lewa.learners.parameters import Expected, Step
+from lewa.learners.parameters import Expected, NotNegative, Step
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import practical
 from lewa.theory.theorems import nothing_proved
@@ -39,6 +39,7 @@ CLOCK, ANSWERS, LEVERAGE = 0, 1, 2  # places in `totals`
 RIDGE_SHARE = (
     0.5  # of the ridge beside the memories, at least: an average of the contexts an action was taken in flatters it
 )
+FEW_ACTIONS = 7  # up to which beta is 2
 PRIOR_ANSWERS = 0.1  # the weight of a prior in how often an action was tried
 
 
@@ -59,11 +60,12 @@ class SquareCbLewaState(NamedTuple):
 
 
 def measured(q: Problem, means: object = None, rewards: object = None, features: int = 0, ridge: float = 1.0) -> Parameters:
-    """step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = ridge, 1/10 for the constant."""
+    """step = 0.005, repay = 1000, kappa = 4, beta = 2 sqrt(min(7/K, 1)), doubt = 1, hope = 2.5; rho = ridge, or 1/10."""
     rho = np.full(int(features), float(ridge))
     rho[:1] = PRIOR_ANSWERS
-    constants = {"step": 0.005, "repay": 1000.0, "kappa": 4.0, "beta": 2.0, "memories": MEMORIES, "ridge": rho}
-    return {**constants, "prior": expected_values(q.floor, q.K, means, rewards)}
+    beta = 2 * sqrt(min(FEW_ACTIONS / q.K, 1.0))
+    constants = {"step": 0.005, "repay": 1000.0, "kappa": 4.0, "beta": beta, "doubt": 1.0, "hope": 2.5}
+    return {**constants, "memories": MEMORIES, "ridge": rho, "prior": expected_values(q.floor, q.K, means, rewards)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class SquareCbLewa(Learner):
     reward and costs, the score s_k = r_k - lambda.z_k, and e = (S_0 + sum_j lambda_j^2 S_j)/N, the mean squared error of a
     score, in round t::
 
-        h_k      = beta sqrt(e w_k),  w_k = 1/(n_k + 1/10); with features x' A_k^-1 x
+        v_k      = w_k (e + doubt w_k d_k^2),  w_k = 1/(n_k + 1/10); with features x' A_k^-1 x
+        h_k      = beta sqrt(v_k)
         A        = the available actions with s_k + h_k >= max_i (s_i - h_i)
         p_k      = 1/(nu + g (max s - s_k)) in A, 0 elsewhere,  g = 2 kappa sqrt((K - 1) min(t, 5000)/(e H))
         at the draw of i, for each constraint j:
@@ -83,6 +86,12 @@ class SquareCbLewa(Learner):
         lambda_j = [lambda_j + (step/u_j^2)(z_{j,i} - b'_j)]+,  b'_j = b_j - D_j/repay, held to [b_j - 19 u_j/20, b_j + u_j]
         when the answer comes:
         D_j      = D_j + the cost told - the cost forecast at the draw                 (lambda is left alone)
+
+    d_k^2 is the squared distance of r_k and lambda z_k from their priors. So an action has as many answers, and one more
+    that is off by d_k: e is the error of the actions that are drawn, and much too small if these have less noise.
+
+    If lambda.(z_k - b) > 0 for every available action, no mixture is forecast to keep all limits. Then h_k = hope sqrt(v_k),
+    and s_k + h_k takes the place of s_k in A and p: what is known least is tried until a way to keep the limits is found.
 
     The forecast is a mean over several memories of (50, 500, 5000, all) answers, each the prior of the next shorter
     one; each action weighs its memories by their squared errors. An answer adds its squared errors to S, 1 to N, its
@@ -99,20 +108,22 @@ class SquareCbLewa(Learner):
     has no effect.
 
     Parameters: step > 0, the step of the price; repay > 0, the number of rounds in which debt is paid back; kappa > 0,
-    the sharpness; beta > 0, the width; memories, in increasing order; prior (1+m, K), the forecasts before any answer;
-    rho = ridge > 0, one per feature, empty without context; c0 = floor, each in [0, 1].
+    the sharpness; beta > 0, the width; doubt >= 0, the weight of d; hope >= 0, 0 to let s_k always be the score; memories,
+    in increasing order; prior (1+m, K), the forecasts before any answer; rho = ridge > 0, one per feature, empty without
+    context; c0 = floor, each in [0, 1].
 
-    Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 for every problem and every horizon. `means` and `rewards`
-    are the expected values of each action; without them a reward is 1/2 and a cost is its limit. No bound on regret is
-    proved. On every path the violation is at most lambda u^2/step plus the excess of costs over their forecasts, minus
-    the sum of k (docs/theory_practical.md, 2). Results on data are in docs/data.md, docs/shocks.md and
-    docs/contexts.md. Actions that are not available are part of the context, and the play is over the others.
+    Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 sqrt(min(7/K, 1)), doubt = 1 and hope = 2.5 for every horizon.
+    Agents of earlier versions keep beta = 2 and doubt = hope = 0. `means` and `rewards` are the expected values of each
+    action; without them a reward is 1/2 and a cost is its limit. No bound on regret is proved. On every path the violation
+    is at most lambda u^2/step plus the excess of costs over their forecasts, minus the sum of k (docs/theory_practical.md,
+    2). Results on data are in docs/data.md, docs/shocks.md and docs/contexts.md. Actions that are not available are part of
+    the context, and the play is over the others.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
     >>> trace = lewa.play("squarecb-lewa", game, rounds=100_000, seeds=4, floor=0.5)
     >>> f"regret at most {trace.regret.max():.0f}, violation at most {trace.violation.max():.0f}"
-    'regret at most -56, violation at most 62'
+    'regret at most -56, violation at most 48'
 
     Reference: docs/theory_practical.md; inverse gap weighting is D. J. Foster, A. Rakhlin, Beyond UCB, ICML 2020.
     """
@@ -121,6 +132,8 @@ class SquareCbLewa(Learner):
     repay: Step
     kappa: Step
     beta: Step
+    doubt: NotNegative
+    hope: NotNegative
     memories: Vector
     prior: Expected
     ridge: Vector
@@ -134,6 +147,11 @@ class SquareCbLewa(Learner):
     tunings = {"recommended": measured}
     trials = (*USUAL, trial(3, 200, (0.5, 0.4), features=4))
     theorems = nothing_proved("SquareCB-LEWA", practical.CERTIFICATE)
+
+    @classmethod
+    def upgrade(cls, plain: Saved) -> Saved:
+        """Set doubt = hope = 0, the rule of earlier versions, in parameters that these versions saved."""
+        return {"doubt": 0.0, "hope": 0.0, **plain}
 
     def check(self) -> None:
         check_memories(self.memories)
@@ -160,25 +178,29 @@ class SquareCbLewa(Learner):
         )
 
     def play(self, s: SquareCbLewaState, p: Vector) -> None:
-        e, low, n = score_error(s), -inf, 0
-        width, wide = self.beta * sqrt(e), has_widths(self.prior, s)
-        margin = 0.0 if wide else width
+        e, low, n, wide = score_error(s), -inf, 0, has_widths(self.prior, s)
         look_at_all(self.prior, s)
         for k in range(p.size):
             p[k] = forecast(s.forecasts, self.prior, 0, k)
         for j in range(self.floor.size):
             for k in range(p.size):
                 p[k] -= s.multiplier[j] * forecast(s.forecasts, self.prior, 1 + j, k)
+        hope, doubt = (0.0, 0.0) if wide else (self.hope, self.doubt)
+        lost = hope > 0 and sees_no_way(self.prior, s, self.floor)
+        beta = hope if lost else self.beta
         for k in range(p.size):
             if s.available[k] > 0:
-                low = max(low, p[k] - margin * s.spread[k])
+                low = max(low, p[k] if wide else p[k] - width(s, e, beta, doubt, k))
                 n += 1
         for k in range(p.size):
-            if s.available[k] == 0 or p[k] + width * s.spread[k] < low:
+            h = width(s, e, beta, doubt, k)
+            if s.available[k] == 0 or p[k] + h < low:
                 p[k] = -inf
+            elif lost:
+                p[k] += h
         t = max(min(s.totals[CLOCK], STALE), 1.0)
-        doubt = s.totals[LEVERAGE] if wide else e * s.totals[LEVERAGE]
-        weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(doubt, 1e-12)))
+        total = s.totals[LEVERAGE] if wide else e * s.totals[LEVERAGE]
+        weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(total, 1e-12)))
 
     def charge(self, s: SquareCbLewaState, action: int) -> None:
         s.totals[CLOCK] += 1
@@ -243,7 +265,7 @@ class WidthSquareCbLewa(RegressorSquareCbLewa):
     """The same with regressors that say how sure they are.
 
     The predictions are followed by their standard deviations d, in the same order. The variance of a score is v_k =
-    d_{0,k}^2 + sum_j lambda_j^2 d_{j,k}^2, and in the rule of `squarecb-lewa`::
+    d_{0,k}^2 + sum_j lambda_j^2 d_{j,k}^2, and in the rule of `squarecb-lewa`, with doubt = hope = 0::
 
         h_k = beta sqrt(v_k)
         A   = the available actions with s_k + h_k >= max_i s_i
@@ -268,6 +290,29 @@ def score_error(s: SquareCbLewaState) -> float:
     for j in range(s.multiplier.size):
         e += s.multiplier[j] * s.multiplier[j] * s.squares[1 + j]
     return float(max(e / s.totals[ANSWERS], 1e-12))
+
+
+@rule
+def sees_no_way(prior: Matrix, s: SquareCbLewaState, floor: Vector) -> bool:
+    """Whether lambda.(z_k - b) > 0 for every available action: then no mixture is forecast to keep all limits."""
+    for k in range(s.available.size):
+        above = 0.0
+        for j in range(floor.size):
+            above += s.multiplier[j] * (forecast(s.forecasts, prior, 1 + j, k) - (1 - floor[j]))
+        if s.available[k] > 0 and above <= 0:
+            return False
+    return True
+
+
+@rule
+def width(s: SquareCbLewaState, e: float, beta: float, doubt: float, k: int) -> float:
+    """h_k = beta sqrt(v_k), v_k = w_k (e + doubt w_k d_k^2)"""
+    if doubt > 0:
+        square = s.forecasts.mean[0, k] ** 2
+        for j in range(s.multiplier.size):
+            square += (s.multiplier[j] * s.forecasts.mean[1 + j, k]) ** 2
+        e += doubt * s.spread[k] * s.spread[k] * square
+    return float(beta * sqrt(e) * s.spread[k])
 
 
 @rule
