@@ -155,6 +155,17 @@ def test_a_minimum_of_a_purse_below_another_is_kept_back_at_the_top() -> None:
     assert purses.look("a/b", NOON).fitting([0.0], [1.0]) == [True]
 
 
+def test_a_refund_frees_no_minimum_of_others() -> None:
+    budgets = [budget("cost", 10, range=(-9, 9), never_more_than=10), budget("cost", 10, purse="a", range=(-9, 9))]
+    purses = Purses([*budgets, budget("cost", 10, purse="b", at_least=0.5, never_more_than=10)])
+    purses.bill(purses.take(purses.look("a", NOON), 0.0, 1.0), -4.0)
+    for path in ["c"] * 12 + ["a"]:
+        look = purses.look(path, NOON)
+        if look.refusing(0.0, 1.0) is None:
+            purses.take(look, 0.0, 1.0)
+    assert purses.nodes[""].numbers[SPENT] + purses.nodes[""].numbers[pace.RESERVED] == 5
+
+
 def test_a_bill_after_the_final_one_is_refused() -> None:
     purses = Purses([budget("cost", 5)])
     hold = purses.take(purses.look("", NOON), 0.5, 1.0)

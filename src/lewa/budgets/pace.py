@@ -69,6 +69,12 @@ def debt(q: Numbers, rest: float) -> float:
 
 
 @rule
+def room(q: Numbers) -> float:
+    """Return the largest reserve that fits, as `fits_surely` has it."""
+    return q[CEILING] * (1 + ROUNDING) - q[SPENT] - q[RESERVED]
+
+
+@rule
 def fits_surely(q: Numbers, reserve: float, kept_back: float, spared: float) -> bool:
     """Return whether the ceiling holds on every path, whatever the open decisions cost (C1)."""
     return q[SPENT] + q[RESERVED] + reserve + kept_back + spared <= q[CEILING] * (1 + ROUNDING)

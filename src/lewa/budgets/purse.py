@@ -18,11 +18,12 @@ NO_PERIOD = Period("", 0.0, 0.0)  # before the first decision, and outside of a 
 class Purse:
     """The money of one path, and its price."""
 
-    __slots__ = ("above", "amount", "below", "budget", "most", "numbers", "past", "path", "period", "traffic")
+    __slots__ = ("above", "amount", "below", "budget", "is_special", "most", "numbers", "past", "path", "period", "traffic")
 
     def __init__(self, path: str, budget: Budget, above: "Purse | None" = None) -> None:
         self.path, self.budget, self.above = path, budget, above
         self.below: list[Purse] = []  # those that keep something back, which begin their periods with it
+        self.is_special = budget.sure < 1  # or it has to do with a minimum
         self.period = NO_PERIOD
         self.traffic: Numbers | None = None  # None: it follows the traffic of a purse above
         self.past: dict[float, Numbers] = {}  # by their starts: from the oldest period with an open decision on
@@ -51,6 +52,10 @@ class Purse:
     def gap(self) -> float:
         """Return what the purse keeps back of the one above, beyond what it uses."""
         return pace.gap(self.numbers, 0.0, self.numbers[pace.SPARED])
+
+    def freed(self, reserve: float, spared: float) -> float:
+        """Return how much less the purse keeps back of the one above after a decision, if those below keep back `spared`."""
+        return self.gap - pace.gap(self.numbers, reserve, spared) if self.is_special and self.shares_periods else 0.0
 
     @property
     def shares_periods(self) -> bool:

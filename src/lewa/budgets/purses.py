@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from lewa.budgets import pace
 from lewa.budgets.budget import Budget, from_plain
-from lewa.budgets.pace import book, fits, gap, move_price
+from lewa.budgets.pace import book, fits, move_price
 from lewa.budgets.periods import Calendar, Period, local_hours
 from lewa.budgets.purse import NO_PERIOD, Purse, price
 from lewa.budgets.traffic import catch_up, new_traffic, rest_of, see, share_passed
@@ -55,10 +55,16 @@ class Look(NamedTuple):
         """
         cheapest = min(range(len(foreseen)), key=foreseen.__getitem__)
         back = max(foreseen[cheapest], 0.0) / self.weight
-        fit = [
-            self.refusing(f, w, 0.0 if k == cheapest else back) is None
-            for k, (f, w) in enumerate(zip(foreseen, reserves, strict=True))
-        ]
+        if any(purse.is_special for purse in self.purses):
+            fit = [
+                self.refusing(f, w, 0.0 if k == cheapest else back) is None
+                for k, (f, w) in enumerate(zip(foreseen, reserves, strict=True))
+            ]
+        else:  # the same in one pass
+            rooms = [pace.room(purse.numbers) for purse in self.purses]
+            least_room = min((room - back * rest for room, rest in zip(rooms, self.rests, strict=True)), default=inf)
+            fit = [w <= least_room for w in reserves]
+            fit[cheapest] = reserves[cheapest] <= min(rooms, default=inf)
         if not any(fit):
             least = min(range(len(reserves)), key=reserves.__getitem__)
             fit[least] = self.refusing(foreseen[least], reserves[least], 0.0) is None
@@ -75,7 +81,7 @@ class Look(NamedTuple):
             spared = max(q[pace.SPARED] - freed, 0.0)
             if not fits(q, foreseen, reserve, back * rest, spared):
                 return purse
-            freed = purse.gap - gap(q, reserve, spared) if purse.shares_periods else 0.0
+            freed = purse.freed(reserve, spared)
         return None
 
     def spent(self, foreseen: Sequence[float], reserves: Sequence[float]) -> BudgetSpent:
@@ -132,6 +138,7 @@ class Purses:
             if purse.shares_periods and (purse.numbers[pace.MINIMUM] > 0 or purse.below):
                 purse.above.below.append(purse)  # type: ignore[union-attr]
             purse.count_spared()
+            purse.is_special = bool(purse.below) or purse.numbers[pace.MINIMUM] + purse.numbers[pace.ODDS] > 0
             if purse.numbers[pace.SPARED] > purse.most * (1 + pace.ROUNDING):
                 raise ValueError(f"the minimums below {purse.path!r} are more than its ceiling of {purse.most:g}")
 
@@ -245,7 +252,7 @@ class Purses:
             spared = max(q[pace.SPARED] - freed, 0.0) if q is purse.numbers else 0.0
             if q is None or not pace.fits_surely(q, reserve, 0.0, spared):
                 return False
-            freed = purse.gap - gap(q, reserve, spared) if q is purse.numbers and purse.shares_periods else 0.0
+            freed = purse.freed(reserve, spared) if q is purse.numbers else 0.0
         hold.reserve += reserve
         self._change(purses, lambda purse: purse.settle(hold.starts[purse.path], 0.0, 0.0, -reserve, False))
         for purse in purses:  # what was not foreseen at the decision is certain for the odds
@@ -262,10 +269,10 @@ class Purses:
 
     def _change(self, purses: Sequence[Purse], change: Callable[[Purse], None]) -> None:
         """Change purses from below, and what those above keep back for their minimums."""
-        before = [purse.gap for purse in purses]
+        before = [purse.gap if purse.is_special else 0.0 for purse in purses]
         for purse, kept_back in zip(purses[::-1], before[::-1], strict=True):
             change(purse)
-            if purse.above is not None and purse.gap != kept_back and purse.shares_periods:
+            if purse.is_special and purse.above is not None and purse.gap != kept_back and purse.shares_periods:
                 purse.above.numbers[pace.SPARED] += purse.gap - kept_back
 
     def to_plain(self) -> dict[str, Any]:
