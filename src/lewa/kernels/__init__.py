@@ -1,122 +1,138 @@
 """Compiled primitives: everything a learner's rule may call."""
 
-from lewa.kernels.algebra import dot, means, observe, play_largest, positive, sum_rows, total
-from lewa.kernels.budget_statistics import (
-    CENT,
-    BudgetStatistics,
-    hide_actions,
-    no_statistics,
-    play_densest,
-    play_least_drawn,
-    record_outcome,
-    some_untried,
-    spend_budget,
-)
-from lewa.kernels.dual import (
-    anytime_dual_step,
-    anytime_dual_step_one,
-    dual_step,
-    dual_step_one,
-    limit_now,
-    measure_unit,
-    pace,
-    pace_by_average,
-)
-from lewa.kernels.estimates import (
-    confidence_bound,
-    confidence_bound_of,
-    confidence_bounds,
-    effective_chance,
-    estimate_gains,
-    ix_loss,
-    priced_loss,
-    update_clipped_mean,
-    update_mean,
-    update_mean_of,
-    update_means,
-)
-from lewa.kernels.exponential import exp, plain_exp
-from lewa.kernels.forecasts import (
-    Forecasts,
-    count_answer,
-    forecast,
-    hold_share,
-    keep_shares,
-    no_forecasts,
-    remember,
-    stand_beside,
-    weigh_memories,
-)
-from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
-from lewa.kernels.inverse_gap import weigh_gaps
-from lewa.kernels.jit import exact, or_plain, program, routine, rule
-from lewa.kernels.linear_program import Program, no_program, solve_program
-from lewa.kernels.one_line import EMPTY
-from lewa.kernels.packing import compiled_form, pack, restore, unpack
-from lewa.kernels.projection import (
-    ease_floors,
-    excess_mean,
-    lift,
-    prices,
-    project,
-    project_or_relax,
-    project_or_relax_bounds,
-    safe_share,
-    stitched,
-    temper,
-)
-from lewa.kernels.random_streams import (
-    DICE,
-    NATURE,
-    keys,
-    lots,
-    place,
-    plain_uniform,
-    sample_location,
-    sample_mean,
-    stream_key,
-    toss,
-    uniform,
-)
-from lewa.kernels.records import annotated_types, comparable, field_types, flat, leaves, state_type
-from lewa.kernels.ridge import Ridge, add_features, add_target, fade, move_target, no_ridge, ridge_mean, whiten
-from lewa.kernels.serialize import dump, load
-from lewa.kernels.tilting import Tilt, no_tilt, rest
-from lewa.kernels.weights.fixed_share import (
-    FixedShareWeights,
-    fixed_share_weights,
-    grow_fixed_share,
-    normalize_fixed_share,
-)
-from lewa.kernels.weights.hedge import (
-    Weights,
-    draw,
-    grow,
-    grow_advised,
-    grow_one,
-    grow_priced,
-    log_sum,
-    mix,
-    mix_advice,
-    mix_one,
-    normalize,
-    ones,
-    pick,
-    refresh,
-    set_one,
-    set_weights,
-    shrink_one,
-)
-from lewa.kernels.weights.of_gains import (
-    AdaHedgeWeights,
-    LazyWeights,
-    NormalHedgeWeights,
-    adahedge_weights,
-    grow_adahedge,
-    grow_lazy,
-    grow_normalhedge,
-    lazy_weights,
-    normalhedge_weights,
-)
+from lewa.kernels.algebra import dot as dot
+from lewa.kernels.algebra import means as means
+from lewa.kernels.algebra import observe as observe
+from lewa.kernels.algebra import play_largest as play_largest
+from lewa.kernels.algebra import positive as positive
+from lewa.kernels.algebra import sum_rows as sum_rows
+from lewa.kernels.algebra import total as total
+from lewa.kernels.budget_statistics import CENT as CENT
+from lewa.kernels.budget_statistics import BudgetStatistics as BudgetStatistics
+from lewa.kernels.budget_statistics import hide_actions as hide_actions
+from lewa.kernels.budget_statistics import no_statistics as no_statistics
+from lewa.kernels.budget_statistics import play_densest as play_densest
+from lewa.kernels.budget_statistics import play_least_drawn as play_least_drawn
+from lewa.kernels.budget_statistics import record_outcome as record_outcome
+from lewa.kernels.budget_statistics import some_untried as some_untried
+from lewa.kernels.budget_statistics import spend_budget as spend_budget
+from lewa.kernels.dual import anytime_dual_step as anytime_dual_step
+from lewa.kernels.dual import anytime_dual_step_one as anytime_dual_step_one
+from lewa.kernels.dual import dual_step as dual_step
+from lewa.kernels.dual import dual_step_one as dual_step_one
+from lewa.kernels.dual import limit_now as limit_now
+from lewa.kernels.dual import measure_unit as measure_unit
+from lewa.kernels.dual import pace as pace
+from lewa.kernels.dual import pace_by_average as pace_by_average
+from lewa.kernels.estimates import confidence_bound as confidence_bound
+from lewa.kernels.estimates import confidence_bound_of as confidence_bound_of
+from lewa.kernels.estimates import confidence_bounds as confidence_bounds
+from lewa.kernels.estimates import effective_chance as effective_chance
+from lewa.kernels.estimates import estimate_gains as estimate_gains
+from lewa.kernels.estimates import ix_loss as ix_loss
+from lewa.kernels.estimates import priced_loss as priced_loss
+from lewa.kernels.estimates import update_clipped_mean as update_clipped_mean
+from lewa.kernels.estimates import update_mean as update_mean
+from lewa.kernels.estimates import update_mean_of as update_mean_of
+from lewa.kernels.estimates import update_means as update_means
+from lewa.kernels.exponential import exp as exp
+from lewa.kernels.exponential import plain_exp as plain_exp
+from lewa.kernels.forecasts import Forecasts as Forecasts
+from lewa.kernels.forecasts import count_answer as count_answer
+from lewa.kernels.forecasts import forecast as forecast
+from lewa.kernels.forecasts import hold_share as hold_share
+from lewa.kernels.forecasts import keep_shares as keep_shares
+from lewa.kernels.forecasts import no_forecasts as no_forecasts
+from lewa.kernels.forecasts import remember as remember
+from lewa.kernels.forecasts import stand_beside as stand_beside
+from lewa.kernels.forecasts import weigh_memories as weigh_memories
+from lewa.kernels.governing import book as book
+from lewa.kernels.governing import calls_for_safety as calls_for_safety
+from lewa.kernels.governing import exceeds as exceeds
+from lewa.kernels.governing import play_one as play_one
+from lewa.kernels.inverse_gap import weigh_gaps as weigh_gaps
+from lewa.kernels.jit import exact as exact
+from lewa.kernels.jit import or_plain as or_plain
+from lewa.kernels.jit import program as program
+from lewa.kernels.jit import routine as routine
+from lewa.kernels.jit import rule as rule
+from lewa.kernels.linear_program import Program as Program
+from lewa.kernels.linear_program import no_program as no_program
+from lewa.kernels.linear_program import solve_program as solve_program
+from lewa.kernels.one_line import EMPTY as EMPTY
+from lewa.kernels.packing import compiled_form as compiled_form
+from lewa.kernels.packing import pack as pack
+from lewa.kernels.packing import restore as restore
+from lewa.kernels.packing import unpack as unpack
+from lewa.kernels.projection import ease_floors as ease_floors
+from lewa.kernels.projection import excess_mean as excess_mean
+from lewa.kernels.projection import lift as lift
+from lewa.kernels.projection import prices as prices
+from lewa.kernels.projection import project as project
+from lewa.kernels.projection import project_or_relax as project_or_relax
+from lewa.kernels.projection import project_or_relax_bounds as project_or_relax_bounds
+from lewa.kernels.projection import safe_share as safe_share
+from lewa.kernels.projection import stitched as stitched
+from lewa.kernels.projection import temper as temper
+from lewa.kernels.random_streams import DICE as DICE
+from lewa.kernels.random_streams import NATURE as NATURE
+from lewa.kernels.random_streams import keys as keys
+from lewa.kernels.random_streams import lots as lots
+from lewa.kernels.random_streams import place as place
+from lewa.kernels.random_streams import plain_uniform as plain_uniform
+from lewa.kernels.random_streams import sample_location as sample_location
+from lewa.kernels.random_streams import sample_mean as sample_mean
+from lewa.kernels.random_streams import stream_key as stream_key
+from lewa.kernels.random_streams import toss as toss
+from lewa.kernels.random_streams import uniform as uniform
+from lewa.kernels.records import annotated_types as annotated_types
+from lewa.kernels.records import comparable as comparable
+from lewa.kernels.records import field_types as field_types
+from lewa.kernels.records import flat as flat
+from lewa.kernels.records import leaves as leaves
+from lewa.kernels.records import state_type as state_type
+from lewa.kernels.ridge import Ridge as Ridge
+from lewa.kernels.ridge import add_features as add_features
+from lewa.kernels.ridge import add_target as add_target
+from lewa.kernels.ridge import fade as fade
+from lewa.kernels.ridge import move_target as move_target
+from lewa.kernels.ridge import no_ridge as no_ridge
+from lewa.kernels.ridge import ridge_mean as ridge_mean
+from lewa.kernels.ridge import whiten as whiten
+from lewa.kernels.serialize import dump as dump
+from lewa.kernels.serialize import load as load
+from lewa.kernels.tilting import Tilt as Tilt
+from lewa.kernels.tilting import no_tilt as no_tilt
+from lewa.kernels.tilting import rest as rest
+from lewa.kernels.weights.fixed_share import FixedShareWeights as FixedShareWeights
+from lewa.kernels.weights.fixed_share import fixed_share_weights as fixed_share_weights
+from lewa.kernels.weights.fixed_share import grow_fixed_share as grow_fixed_share
+from lewa.kernels.weights.fixed_share import normalize_fixed_share as normalize_fixed_share
+from lewa.kernels.weights.hedge import Weights as Weights
+from lewa.kernels.weights.hedge import draw as draw
+from lewa.kernels.weights.hedge import grow as grow
+from lewa.kernels.weights.hedge import grow_advised as grow_advised
+from lewa.kernels.weights.hedge import grow_one as grow_one
+from lewa.kernels.weights.hedge import grow_priced as grow_priced
+from lewa.kernels.weights.hedge import log_sum as log_sum
+from lewa.kernels.weights.hedge import mix as mix
+from lewa.kernels.weights.hedge import mix_advice as mix_advice
+from lewa.kernels.weights.hedge import mix_one as mix_one
+from lewa.kernels.weights.hedge import normalize as normalize
+from lewa.kernels.weights.hedge import ones as ones
+from lewa.kernels.weights.hedge import pick as pick
+from lewa.kernels.weights.hedge import refresh as refresh
+from lewa.kernels.weights.hedge import set_one as set_one
+from lewa.kernels.weights.hedge import set_weights as set_weights
+from lewa.kernels.weights.hedge import shrink_one as shrink_one
+from lewa.kernels.weights.of_gains import AdaHedgeWeights as AdaHedgeWeights
+from lewa.kernels.weights.of_gains import LazyWeights as LazyWeights
+from lewa.kernels.weights.of_gains import NormalHedgeWeights as NormalHedgeWeights
+from lewa.kernels.weights.of_gains import adahedge_weights as adahedge_weights
+from lewa.kernels.weights.of_gains import grow_adahedge as grow_adahedge
+from lewa.kernels.weights.of_gains import grow_lazy as grow_lazy
+from lewa.kernels.weights.of_gains import grow_normalhedge as grow_normalhedge
+from lewa.kernels.weights.of_gains import lazy_weights as lazy_weights
+from lewa.kernels.weights.of_gains import normalhedge_weights as normalhedge_weights
 
 normalize_lazy = normalize  # its name until version 0.4

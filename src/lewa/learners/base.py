@@ -7,45 +7,39 @@ from warnings import warn
 
 import numpy as np
 
-from lewa.feedback import Bandit, FeedbackKind, Full, feedback_kind
+from lewa.feedback import Bandit as Bandit
+from lewa.feedback import FeedbackKind, feedback_kind
+from lewa.feedback import Full as Full
 from lewa.kernels import field_types, state_type
 from lewa.kernels.first_state import first_state
-from lewa.kernels.roles import Rescaling
+from lewa.kernels.roles import Rescaling as Rescaling
 from lewa.learners import parameter_checks
-from lewa.learners.parameter_checks import check_dual, check_whole, require
-from lewa.learners.parameters import (
-    Count,
-    Expected,
-    ExpectedCosts,
-    Flag,
-    Known,
-    Law,
-    NewAction,
-    Positive,
-    Reserves,
-    Share,
-    ShareOrAll,
-    SpecialAction,
-    Step,
-    Stream,
-    change_parameters,
-    check_columns,
-    check_laws,
-)
-from lewa.learners.problem import (
-    Parameters,
-    Problem,
-    Tune,
-    Tuning,
-    tuned_help,
-    tuned_parameters,
-    tuned_signature,
-    tunings_of,
-)
+from lewa.learners.parameter_checks import check_dual, check_whole
+from lewa.learners.parameter_checks import require as require
+from lewa.learners.parameters import Count as Count
+from lewa.learners.parameters import Flag as Flag
+from lewa.learners.parameters import Known as Known
+from lewa.learners.parameters import Law as Law
+from lewa.learners.parameters import NewAction, change_parameters, check_columns, check_laws
+from lewa.learners.parameters import Positive as Positive
+from lewa.learners.parameters import Reserves as Reserves
+from lewa.learners.parameters import Share as Share
+from lewa.learners.parameters import ShareOrAll as ShareOrAll
+from lewa.learners.parameters import SpecialAction as SpecialAction
+from lewa.learners.parameters import Step as Step
+from lewa.learners.problem import Parameters as Parameters
+from lewa.learners.problem import Problem as Problem
+from lewa.learners.problem import Tune, tuned_help, tuned_parameters, tuned_signature, tunings_of
+from lewa.learners.problem import Tuning as Tuning
 from lewa.theory.guarantees import Guarantee
 from lewa.theory.setting import Setting, checked
-from lewa.theory.theorems import Flags, Statements, Theorems, nothing_proved
-from lewa.types import Matrix, Vector, cached
+from lewa.theory.theorems import Flags as Flags
+from lewa.theory.theorems import Statements as Statements
+from lewa.theory.theorems import Theorems as Theorems
+from lewa.theory.theorems import nothing_proved as nothing_proved
+from lewa.types import Matrix as Matrix
+from lewa.types import Vector as Vector
+from lewa.types import cached
 from lewa.validation import as_floats, as_floor, as_real, short_repr
 
 ENTRY = 0.02  # the share to which an unknown action falls while it is missing

@@ -10,24 +10,22 @@ import numpy as np
 
 from lewa import notebook
 from lewa.formatting import numbers
-from lewa.theory.assumptions import (
-    CONSTANT,
-    EACH_ACTION,
-    EVERY_ROUND,
-    EXPECTED,
-    EXPECTED_INSIDE,
-    FEASIBLE,
-    IN_ADVANCE,
-    MEAN,
-    MISSING,
-    OBLIVIOUS,
-    PATHWISE,
-    PROBABLE,
-    ROUND_BY_ROUND,
-    SHARES,
-    STILL,
-    UNSEEN,
-)
+from lewa.theory.assumptions import CONSTANT as CONSTANT
+from lewa.theory.assumptions import EACH_ACTION as EACH_ACTION
+from lewa.theory.assumptions import EVERY_ROUND as EVERY_ROUND
+from lewa.theory.assumptions import EXPECTED as EXPECTED
+from lewa.theory.assumptions import EXPECTED_INSIDE as EXPECTED_INSIDE
+from lewa.theory.assumptions import FEASIBLE as FEASIBLE
+from lewa.theory.assumptions import IN_ADVANCE as IN_ADVANCE
+from lewa.theory.assumptions import MEAN as MEAN
+from lewa.theory.assumptions import MISSING as MISSING
+from lewa.theory.assumptions import OBLIVIOUS as OBLIVIOUS
+from lewa.theory.assumptions import PATHWISE as PATHWISE
+from lewa.theory.assumptions import PROBABLE as PROBABLE
+from lewa.theory.assumptions import ROUND_BY_ROUND
+from lewa.theory.assumptions import SHARES as SHARES
+from lewa.theory.assumptions import STILL as STILL
+from lewa.theory.assumptions import UNSEEN as UNSEEN
 from lewa.theory.setting import Setting, checked
 from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
