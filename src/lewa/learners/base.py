@@ -1,6 +1,7 @@
 """The base class of learners."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 from warnings import warn
@@ -255,10 +256,9 @@ def sizes_of(learner: Learner, actions: int) -> tuple[int, int]:
     return int(actions), learner.floor.size
 
 
-class PrimalDual(Learner):
-    """A learner with a step eta, and a multiplier that shrinks by delta and steps by mu, the same in every round."""
+class Dual:
+    """The multiplier of a learner shrinks by delta and steps by mu, the same in every round."""
 
-    eta: Step
     delta: Step
     mu: Step
 
@@ -268,6 +268,15 @@ class PrimalDual(Learner):
     @property
     def dual(self) -> tuple[float, float] | None:
         return self.delta, self.mu
+
+
+@dataclass(frozen=True)
+class PrimalDual(Dual, Learner):
+    """A learner with such a multiplier and a step eta."""
+
+    eta: Step
+    delta: Step
+    mu: Step
 
 
 class OfClass:

@@ -83,9 +83,6 @@ class Exp4Lewa(Weighted, Fixed, Policies, LossRule, PrimalDual):
     constraints W. Sun, D. Dey, A. Kapoor, Safety-aware algorithms for adversarial contextual bandit, ICML 2017.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     policies: Count
     floor: Vector
 
@@ -246,9 +243,6 @@ class LewaPolicies(PrimalDual):
     1205.2265, section 4.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     policies: Count
     floor: Vector
 

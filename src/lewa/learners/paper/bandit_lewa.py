@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from lewa.kernels import dot, draw, dual_step_one, grow_one, mix
-from lewa.learners.base import USUAL, Bandit, Parameters, PrimalDual, Problem, Saved, Share, Step, Theorems, Tuning, trial
+from lewa.learners.base import USUAL, Bandit, Dual, Learner, Parameters, Problem, Saved, Share, Step, Theorems, Tuning, trial
 from lewa.learners.paper.lewa import LewaState
 from lewa.theory import paper
 from lewa.types import Vector
@@ -27,7 +27,7 @@ def printed(q: Problem, gamma: float | None = None, delta: float | None = None, 
 
 
 @dataclass(frozen=True)
-class BanditLewa(PrimalDual):
+class BanditLewa(Dual, Learner):
     """BanditLEWA, repaired: LEWA for bandit feedback.
 
     LEWA on importance-weighted estimates of the one action seen, with uniform exploration.

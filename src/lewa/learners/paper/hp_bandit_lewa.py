@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lewa.kernels import Weights, dual_step_one, estimate_gains, grow_priced, mix, refresh, set_one, update_clipped_mean
 from lewa.kernels.roles import Clock, Estimates, Multiplier, OfActions, OfConstraints, Scratch, Table
-from lewa.learners.base import USUAL, Bandit, Learner, PrimalDual, Share, Step, Theorems, trial
+from lewa.learners.base import USUAL, Bandit, Dual, Learner, Share, Step, Theorems, trial
 from lewa.learners.parameter_checks import require
 from lewa.learners.problem import Parameters, Problem
 from lewa.theory import paper
@@ -34,7 +34,7 @@ def recommended(q: Problem, epsilon: float = 0.05) -> Parameters:
 
 
 @dataclass(frozen=True)
-class HpBanditLewa(PrimalDual):
+class HpBanditLewa(Dual, Learner):
     """High-Probability BanditLEWA, repaired: bounds for the single run.
 
     A bonus for actions rarely drawn, clipped means of the constraint estimates, and their confidence radius in the dual

@@ -71,9 +71,6 @@ class HpLewa(PrimalDual):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.1.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     radius: Step
     floor: Vector
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lewa.kernels import Weights, dual_step, grow_priced, normalize
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Step, Theorems, Tuning, entropy_of, trial
+from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Theorems, Tuning, entropy_of, trial
 from lewa.learners.parameter_checks import require
 from lewa.theory import delayed, paper
 from lewa.theory.setting import Start
@@ -100,9 +100,6 @@ class Lewa(PrimalDual):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     floor: Vector
 
     proved_with_shares = True

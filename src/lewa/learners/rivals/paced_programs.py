@@ -51,6 +51,7 @@ def streamed(q: Problem, means: object = None, rewards: object = None) -> Parame
     return {**paid_back(q, means, rewards), "stream": np.arange(float(q.K))}
 
 
+@dataclass(frozen=True)
 class PacedProgram(Learner):
     """A learner that solves a linear program before each draw, with limits that are lower while it is in debt.
 
@@ -133,8 +134,6 @@ class UcbLp(PacedProgram):
     Reference: S. Agrawal, N. Devanur, Bandits with concave rewards and convex knapsacks, EC 2014.
     """
 
-    repay: Positive
-    prior: Expected
     floor: Vector
 
     tunings = {"recommended": paid_back}
@@ -211,8 +210,6 @@ class ThompsonLp(PacedProgram):
     network revenue management using Thompson sampling, Operations Research 66, 2018.
     """
 
-    repay: Positive
-    prior: Expected
     stream: Stream
     floor: Vector
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lewa.kernels import FixedShareWeights, dual_step, grow_fixed_share, normalize_fixed_share
 from lewa.kernels.roles import Multiplier
-from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Share, Step, Theorems, Vector, trial
+from lewa.learners.base import USUAL, Flags, Full, Parameters, PrimalDual, Problem, Share, Theorems, Vector, trial
 from lewa.learners.paper.lewa import late_steps
 from lewa.theory import fixed_share
 from lewa.theory.setting import Start
@@ -74,9 +74,6 @@ class FixedShareLewa(PrimalDual):
     M. Neely, Online primal-dual mirror descent under stochastic constraints, 2019, who mix for the same purpose.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     share: Share
     floor: Vector
 

@@ -9,8 +9,8 @@ import numpy as np
 from lewa.kernels import normalize, play_one, rule
 from lewa.kernels.first_state import first_state
 from lewa.kernels.roles import Rescaling
-from lewa.learners.base import USUAL, Bandit, Learner, Parameters, Problem, Saved, Vector, entropy_of, sizes_of, trial
-from lewa.learners.parameter_checks import LARGEST, check_dual, check_reserves, require, reserved_means
+from lewa.learners.base import USUAL, Bandit, Learner, Parameters, PrimalDual, Problem, Saved, entropy_of, sizes_of, trial
+from lewa.learners.parameter_checks import LARGEST, check_reserves, require, reserved_means
 from lewa.learners.parameters import NO_ACTION, Reserves, SpecialAction, Step
 from lewa.learners.problem import refuse_removed
 from lewa.learners.variants.anytime_lewa import begun, cost, open_decision
@@ -38,6 +38,7 @@ from lewa.theory.delayed_losses import late_steps
 from lewa.theory.governed import price_capped
 from lewa.theory.setting import NO_DELAY, Delays, Setting, Start
 from lewa.theory.theorems import Flags, Statements, Theorems
+from lewa.types import Vector
 
 # With a known horizon --------------------------------------------------------------------------------------------------
 
@@ -91,9 +92,14 @@ def certificate(learner: "LateLossLewa", s: LateLossState) -> Vector | None:
     return bound
 
 
-class LateHorizon(Late, Actions, LossRule, Learner):
+@dataclass(frozen=True)
+class LateHorizon(Late, Actions, LossRule, PrimalDual):
     """What the two learners with a known horizon have in common: reserves, and an account that is a certificate."""
 
+    floor: Vector
+    reserves: Reserves = field(default_factory=lambda: np.zeros(0))
+
+    dual = None  # its account is a certificate
     State = LateLossState
     reads_play = False
     quotes_prices = True
@@ -108,7 +114,7 @@ class LateHorizon(Late, Actions, LossRule, Learner):
         return {"reserves": [], **plain}
 
     def check(self) -> None:
-        check_dual(self.delta, self.mu)
+        super().check()
         check_reserves(self.reserves, self.floor)
 
     def start(self, actions: int) -> LateLossState:
@@ -179,12 +185,6 @@ class LateLossLewa(Weighted, LateHorizon):
     Nonstochastic multiarmed bandits with unrestricted delays, NeurIPS 2019.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
-    floor: Vector
-    reserves: Reserves = field(default_factory=lambda: np.zeros(0))
-
     tunings = {"recommended": late_loss_steps}
     theorems = Theorems(losses_at_once, delayed_losses.late_loss_lewa, errors=errors, certificate=certificate)
 
@@ -236,12 +236,6 @@ class LateLewaIx(Ix, LateHorizon):
     Reference: docs/theory_delay.md; implicit exploration is G. Neu, Explore no more: improved high-probability regret
     bounds for non-stochastic bandits, NIPS 2015.
     """
-
-    eta: Step
-    delta: Step
-    mu: Step
-    floor: Vector
-    reserves: Reserves = field(default_factory=lambda: np.zeros(0))
 
     tunings = {"recommended": late_ix_steps}
     theorems = Theorems(

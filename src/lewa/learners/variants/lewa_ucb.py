@@ -68,9 +68,6 @@ class LewaUcb(PrimalDual):
     bounds for non-stochastic bandits, NIPS 2015.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     level: Step
     floor: Vector
 

@@ -76,9 +76,6 @@ class LossLewa(Weighted, Fixed, Drawn, LossRule, PrimalDual):
     analysis of stochastic and nonstochastic multi-armed bandit problems, Foundations and Trends in ML 5, 2012, section 3.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     floor: Vector
 
     State = LewaState
@@ -128,9 +125,6 @@ class LewaIx(Ix, Fixed, Drawn, LossRule, PrimalDual):
     bounds for non-stochastic bandits, NIPS 2015.
     """
 
-    eta: Step
-    delta: Step
-    mu: Step
     floor: Vector
 
     State = LewaState
