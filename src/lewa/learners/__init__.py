@@ -6,19 +6,12 @@ that mix policies, and three learners of others. The goals "auto" and "proved" o
 
 from warnings import warn
 
-from lewa.learners.naming import (
-    about,
-    check_looks_at_features,
-    chosen_for,
-    examine,
-    find,
-    first_choice,
-    make,
-    names,
-    needs_horizon,
-    settings_in_context,
-    settings_of,
-)
+from lewa.learners.naming import about, examine, find, make, names, settings_of
+from lewa.learners.naming import check_looks_at_features as check_looks_at_features
+from lewa.learners.naming import chosen_for as chosen_for
+from lewa.learners.naming import first_choice as first_choice
+from lewa.learners.naming import needs_horizon as needs_horizon
+from lewa.learners.naming import settings_in_context as settings_in_context
 from lewa.learners.registry import *
 
 

@@ -4,34 +4,57 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lewa.learners.base import Learner
-from lewa.learners.contexts.policies import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx, LewaPolicies
-from lewa.learners.contexts.proved_squarecb_lewa import AnytimeProvedSquareCbLewa, ProvedSquareCbLewa
-from lewa.learners.paper.bandit_lewa import BanditLewa
-from lewa.learners.paper.ewa import Ewa
-from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa, PrintedHpBanditLewa
-from lewa.learners.paper.hp_lewa import HpLewa
-from lewa.learners.paper.lewa import Lewa
-from lewa.learners.practical.paced_hedge import PacedHedge
-from lewa.learners.projections.explore_then_project import BanditEpochProject, BanditExploreThenProject, ExploreThenProject
-from lewa.learners.projections.op_ewa import AnytimeOpEwa, BanditOpEwa, OpEwa
-from lewa.learners.projections.safe_mixing import BanditSafeMixing, SafeMixing
-from lewa.learners.rivals.budgeted import EpsilonFirst, Kube
-from lewa.learners.rivals.paced_linear import PacedLinUcb
-from lewa.learners.rivals.paced_programs import ThompsonLp, UcbLp
-from lewa.learners.rivals.penalties import FixedPenalty, GatedPenalty
-from lewa.learners.rivals.unconstrained import AdaHedge, Exp3, Exp3P, NormalHedge, Ucb1
-from lewa.learners.squarecb_lewa import SquareCbLewa
-from lewa.learners.variants.anytime_lewa import AnytimeLewa, LateLewa
-from lewa.learners.variants.exp_lewa import ExpBanditLewa, ExpLewa
-from lewa.learners.variants.fixed_share_lewa import FixedShareLewa
-from lewa.learners.variants.late_loss_lewa import LateAnytimeLossLewa, LateLewaIx, LateLossLewa
-from lewa.learners.variants.lewa_ucb import LewaUcb
-from lewa.learners.variants.loss_lewa import AnytimeLossLewa, LewaIx, LossLewa
-from lewa.learners.wrappers.doubling import Doubling
-from lewa.learners.wrappers.governed import Governed
-from lewa.learners.wrappers.tightened import Tightened
-from lewa.learners.wrappers.wrapper import Wrapper
+from lewa.learners.base import Learner as Learner
+from lewa.learners.contexts.policies import AnytimeExp4Lewa as AnytimeExp4Lewa
+from lewa.learners.contexts.policies import Exp4Lewa as Exp4Lewa
+from lewa.learners.contexts.policies import Exp4LewaIx as Exp4LewaIx
+from lewa.learners.contexts.policies import LewaPolicies as LewaPolicies
+from lewa.learners.contexts.proved_squarecb_lewa import AnytimeProvedSquareCbLewa as AnytimeProvedSquareCbLewa
+from lewa.learners.contexts.proved_squarecb_lewa import ProvedSquareCbLewa as ProvedSquareCbLewa
+from lewa.learners.paper.bandit_lewa import BanditLewa as BanditLewa
+from lewa.learners.paper.ewa import Ewa as Ewa
+from lewa.learners.paper.hp_bandit_lewa import HpBanditLewa as HpBanditLewa
+from lewa.learners.paper.hp_bandit_lewa import PrintedHpBanditLewa as PrintedHpBanditLewa
+from lewa.learners.paper.hp_lewa import HpLewa as HpLewa
+from lewa.learners.paper.lewa import Lewa as Lewa
+from lewa.learners.practical.paced_hedge import PacedHedge as PacedHedge
+from lewa.learners.projections.explore_then_project import BanditEpochProject as BanditEpochProject
+from lewa.learners.projections.explore_then_project import BanditExploreThenProject as BanditExploreThenProject
+from lewa.learners.projections.explore_then_project import ExploreThenProject as ExploreThenProject
+from lewa.learners.projections.op_ewa import AnytimeOpEwa as AnytimeOpEwa
+from lewa.learners.projections.op_ewa import BanditOpEwa as BanditOpEwa
+from lewa.learners.projections.op_ewa import OpEwa as OpEwa
+from lewa.learners.projections.safe_mixing import BanditSafeMixing as BanditSafeMixing
+from lewa.learners.projections.safe_mixing import SafeMixing as SafeMixing
+from lewa.learners.rivals.budgeted import EpsilonFirst as EpsilonFirst
+from lewa.learners.rivals.budgeted import Kube as Kube
+from lewa.learners.rivals.paced_linear import PacedLinUcb as PacedLinUcb
+from lewa.learners.rivals.paced_programs import ThompsonLp as ThompsonLp
+from lewa.learners.rivals.paced_programs import UcbLp as UcbLp
+from lewa.learners.rivals.penalties import FixedPenalty as FixedPenalty
+from lewa.learners.rivals.penalties import GatedPenalty as GatedPenalty
+from lewa.learners.rivals.unconstrained import AdaHedge as AdaHedge
+from lewa.learners.rivals.unconstrained import Exp3 as Exp3
+from lewa.learners.rivals.unconstrained import Exp3P as Exp3P
+from lewa.learners.rivals.unconstrained import NormalHedge as NormalHedge
+from lewa.learners.rivals.unconstrained import Ucb1 as Ucb1
+from lewa.learners.squarecb_lewa import SquareCbLewa as SquareCbLewa
+from lewa.learners.variants.anytime_lewa import AnytimeLewa as AnytimeLewa
+from lewa.learners.variants.anytime_lewa import LateLewa as LateLewa
+from lewa.learners.variants.exp_lewa import ExpBanditLewa as ExpBanditLewa
+from lewa.learners.variants.exp_lewa import ExpLewa as ExpLewa
+from lewa.learners.variants.fixed_share_lewa import FixedShareLewa as FixedShareLewa
+from lewa.learners.variants.late_loss_lewa import LateAnytimeLossLewa as LateAnytimeLossLewa
+from lewa.learners.variants.late_loss_lewa import LateLewaIx as LateLewaIx
+from lewa.learners.variants.late_loss_lewa import LateLossLewa as LateLossLewa
+from lewa.learners.variants.lewa_ucb import LewaUcb as LewaUcb
+from lewa.learners.variants.loss_lewa import AnytimeLossLewa as AnytimeLossLewa
+from lewa.learners.variants.loss_lewa import LewaIx as LewaIx
+from lewa.learners.variants.loss_lewa import LossLewa as LossLewa
+from lewa.learners.wrappers.doubling import Doubling as Doubling
+from lewa.learners.wrappers.governed import Governed as Governed
+from lewa.learners.wrappers.tightened import Tightened as Tightened
+from lewa.learners.wrappers.wrapper import Wrapper as Wrapper
 
 # The learners by family, each in the order in which lists show them. NAME@TUNING stands beside NAME where both are compared.
 FAMILIES: dict[str, dict[str, type[Learner]]] = {
