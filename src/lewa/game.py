@@ -18,13 +18,14 @@ DECLARED_BY = {"reveal": "reacts", "arrives": "late_feedback", "available": "mis
 class Game:
     """Base class of games, which produce blocks of rounds.
 
-    A subclass has `about`, `actions`, `constraints` and `setting`, as class attributes, instance attributes or properties,
-    and the method `block`. The rest has a default:
+    A subclass has `about` (one line for lists), `actions` (K), `constraints` (m) and `setting` (what a theorem may assume
+    about the game), as class attributes, instance attributes or properties, and the method `block`. The rest has a default:
 
     - A game whose rewards react to the learner declares `reacts = True` and has `reveal` instead of `block`. Each seed
       plays a copy of it, which may remember earlier plays. Its random numbers are `kernels.uniform` of the key.
     - Feedback comes at once, unless a game declares `late_feedback = True` and has `arrives`.
     - Every action is available, unless a game declares `missing_actions = True` and has `available`.
+    - `stationary_rewards`, that rewards have a fixed mean given the past, is False.
     - `mean_rewards`, `variation` and `mean_constraints` are None if the game does not know them.
     - `features` is the number of features of each round's context, in `contexts` of its blocks; 0 without context.
       If they are the advice of policies, one probability per policy and action, `policies` is the number of policies.
@@ -39,52 +40,29 @@ class Game:
     if TYPE_CHECKING:
 
         @property
-        def about(self) -> str:
-            """One line for lists."""
-
+        def about(self) -> str: ...
         @property
-        def actions(self) -> int:
-            """The number of actions, K."""
-
+        def actions(self) -> int: ...
         @property
-        def constraints(self) -> int:
-            """The number of constraints, m."""
-
+        def constraints(self) -> int: ...
         @property
-        def setting(self) -> Setting:
-            """What a theorem may assume about this game."""
-
+        def setting(self) -> Setting: ...
         @property
-        def length(self) -> int | None:
-            """The number of rounds; None if there is no end."""
-
+        def length(self) -> int | None: ...
         @property
-        def mean_constraints(self) -> Matrix | None:
-            """The mean constraints (m, K), or None if the game does not know them."""
-
+        def mean_constraints(self) -> Matrix | None: ...
         @property
-        def features(self) -> int:
-            """The number of features of a round's context, d."""
-
+        def features(self) -> int: ...
         @property
-        def policies(self) -> int:
-            """The number of policies whose advice is the context; 0 if the context is no advice."""
-
+        def policies(self) -> int: ...
         @property
-        def stationary_rewards(self) -> bool:
-            """Whether rewards have a fixed mean given the past."""
-
+        def stationary_rewards(self) -> bool: ...
         @property
-        def reacts(self) -> bool:
-            """Whether the game sees the play before it sets rewards; it then has `reveal` instead of `block`."""
-
+        def reacts(self) -> bool: ...
         @property
-        def late_feedback(self) -> bool:
-            """Whether feedback may come after its round, or never; `arrives` returns when."""
-
+        def late_feedback(self) -> bool: ...
         @property
-        def missing_actions(self) -> bool:
-            """Whether actions may be missing in a round; `available` returns those that are not."""
+        def missing_actions(self) -> bool: ...
 
     else:
         about = ""

@@ -2,25 +2,13 @@
 
 import ast
 import hashlib
-import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 DOOR = "lewa"  # the package's own __init__ offers everything and computes nothing
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
-# Lines that hold nothing but a statement that imports; besides, examples and comments, in which nothing is imported:
-# but three quotes may end a text there.
-_REMARK = rb"[^\n\"']*(?:(?!\"\"\"|''')[\"'][^\n\"']*)*"
-SIMPLE = re.compile(
-    rb"^[ \t]*(?:((?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^()]*\)|[^\n(;\\#]+)[ \t]*)(?:#%b)?|(?:>>>|#)%b)$"
-    % (_REMARK, _REMARK),
-    re.MULTILINE,
-)
-HARD = re.compile(rb"\bimport\b|\\\r?\n")  # any other use of the word, or a line that goes on
-COOKIE = re.compile(rb"(?:.*\n)?.*coding[:=]")  # of a file that may have another encoding than UTF-8
 
 
 def sources(module: str, root: Path) -> list[Path]:
@@ -63,24 +51,13 @@ def _file(root: Path, module: str) -> Path | None:
 
 def _imports(file: Path, package: str) -> Iterator[str]:
     """Yield the names that a file of this package imports, of which some are modules."""
-    for node in _import_statements(file.read_bytes()):
+    for node in _statements(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             name = ".".join([*parents, *([node.module] if node.module else [])])
             yield from (f"{name}.{alias.name}" for alias in node.names)
-
-
-def _import_statements(source: bytes) -> Iterator[ast.AST]:
-    """Yield the statements of a file that import, and perhaps others; most files need not be parsed as a whole."""
-    strange = COOKIE.match(source) or b"\r" in source.replace(b"\r\n", b"\n")  # lines may end in another way
-    if not strange and not HARD.search(SIMPLE.sub(b"", source)):
-        simple = b"\n".join(match.strip() for match in SIMPLE.findall(source) if match)
-        with suppress(SyntaxError):  # words of a docstring
-            yield from ast.parse(simple).body
-            return
-    yield from _statements(ast.parse(source))
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -18,6 +18,7 @@ from lewa.plugins import allow_only
 from lewa.version import importing
 
 if TYPE_CHECKING:
+    from lewa.journal.rows import AgentRow
     from lewa.journal.store import Store
 
 
@@ -159,7 +160,7 @@ def export(
     from lewa.serve.storage import load
 
     with opened(store, reading=True) as place:
-        number = _number(place.agents(), agent)
+        number = _entry(place, agent).id
         if target is not None and target.suffix == ".parquet":
             hosted = load(place, number)
             target.write_bytes(parquet(place.rows(number, until=hosted.seq), hosted.actions, hosted.fields))
@@ -181,9 +182,7 @@ def verify(
 
     with opened(store, reading=True) as place:
         problems = place.problems()
-        chosen = [entry for entry in place.agents() if agent in (None, entry.name)]
-        if agent is not None and not chosen:
-            raise ValueError(f"there is no agent {agent} in this store")
+        chosen = place.agents() if agent is None else [_entry(place, agent)]
         results = [check(place, entry) for entry in chosen]
     if as_json:
         print(json.dumps([result._asdict() for result in results]))
@@ -209,8 +208,9 @@ def import_journal(
     out.print(f"{name}: {records} records", highlight=False)
 
 
-def _number(agents: list, name: str) -> int:  # type: ignore[type-arg]
-    for agent in agents:
+def _entry(place: "Store", name: str) -> "AgentRow":
+    """Return the agent of this name."""
+    for agent in place.agents():
         if agent.name == name:
-            return int(agent.id)
+            return agent
     raise ValueError(f"there is no agent {name} in this store")

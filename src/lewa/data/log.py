@@ -84,8 +84,8 @@ class Log(AnyLog):
         self.actions = int(actions)
         self.action: Indices = _indices(action, self.actions)
         self.propensity: Vector = as_propensities(propensity)
-        self.reward: Vector = in_unit("rewards", _dense("rewards", reward))
-        self.constraint_values: Matrix = in_unit("constraints", _dense("constraints", constraints))
+        self.reward: Vector = in_unit("rewards", dense("rewards", reward))
+        self.constraint_values: Matrix = in_unit("constraints", dense("constraints", constraints))
         arrays = (self.action, self.propensity, self.reward, self.constraint_values)
         shapes = [array.shape for array in arrays]
         if len({shape[:1] for shape in shapes}) > 1 or [array.ndim for array in arrays] != [1, 1, 1, 2] or 0 in shapes[-1]:
@@ -110,7 +110,7 @@ def as_contexts(contexts: object, rows: int) -> Matrix:
     """Return the features of each row; raise ValueError unless every row has finite numbers."""
     if contexts is None:
         return np.zeros((rows, 0))
-    features = _dense("contexts", contexts)
+    features = dense("contexts", contexts)
     if features.ndim != 2 or len(features) != rows or not np.isfinite(features).all():
         raise ValueError(f"contexts must be finite numbers of the shape ({rows}, d), got the shape {features.shape}")
     matrix: Matrix = features
@@ -124,7 +124,7 @@ class StreamedLog(AnyLog):
     read: Callable[[Any], Log]  # reads a part
 
 
-def _dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:
+def dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:
     """Return the values as an array of numbers in which nothing is masked."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} must not be masked, got {int(np.ma.getmaskarray(values).sum())} masked values")
@@ -138,7 +138,7 @@ def _dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def _indices(action: object, actions: int) -> Indices:
-    array = _dense("actions", action)
+    array = dense("actions", action)
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"actions must be integers, got {array.dtype}")
     if not ((array >= 0) & (array < actions)).all():
@@ -149,7 +149,7 @@ def _indices(action: object, actions: int) -> Indices:
 
 def as_propensities(propensity: object, first: int = 0) -> Vector:
     """Return propensities, checked to be positive; `first` is the number of rows of the log before these."""
-    p: Vector = _dense("propensities", propensity).astype(np.float64)
+    p: Vector = dense("propensities", propensity).astype(np.float64)
     wrong = np.flatnonzero(~((p > 0) & (p <= 1)))
     if wrong.size:
         raise ValueError(

@@ -31,6 +31,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lewa.data.log import dense
 from lewa.data.moments import EVERYWHERE, PartMoments, Range, Value, exponent, past_mean, widen
 from lewa.data.small_samples import Shapes, Strata, strata_of
 from lewa.types import Indices, Vector
@@ -213,22 +214,10 @@ def _checked_model(rows: Rows, model: ArrayLike, range: Range | None) -> Numbers
     return np.broadcast_to(guess, (T, K))
 
 
-def _numbers(name: str, values: ArrayLike) -> Numbers:
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} must not be masked")
-    try:
-        array = np.asarray(values)
-        if array.size and array.dtype.kind not in "fiub":
-            raise TypeError
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers in rows of equal length") from None
-
-
 def checked_rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> Rows:
     """Check a log and a play."""
-    _numbers("actions", action)
-    a, x, p = np.asarray(action), _numbers("rewards", reward), _numbers("propensities", propensity)
+    each = (("actions", action), ("rewards", reward), ("propensities", propensity))
+    a, x, p = (dense(name, values) for name, values in each)
     if a.dtype.kind not in "iu" or a.ndim != 1 or a.shape != x.shape or a.shape != p.shape or a.size < 2:
         raise ValueError(
             "a log must have at least 2 rows, each with an action (a non-negative integer), a reward and a propensity, "
@@ -242,6 +231,7 @@ def checked_rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, pl
         raise ValueError(f"rewards must be finite numbers, got {x[~np.isfinite(x)][0]}")
     if not ((p > 0) & (p <= 1)).all():
         raise ValueError(f"propensities must be positive and at most 1, got {p[~((p > 0) & (p <= 1))][0]}")
+    x, p = x.astype(np.float64), p.astype(np.float64)
     with np.errstate(over="ignore"):
         inverse = 1 / p
     largest = np.full(K, np.inf)  # 1/least propensity; of an action that no row shows nothing is known
@@ -256,7 +246,7 @@ def checked_rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, pl
 
 
 def _checked_play(play: ArrayLike, rows: int) -> Numbers:
-    plays = _numbers("a play", play)
+    plays = dense("a play", play).astype(np.float64)
     if plays.ndim not in (1, 2) or (plays.ndim == 2 and len(plays) != rows) or plays.shape[-1] == 0:
         raise ValueError(f"a play must have the shape (K,) or ({rows}, K), got {plays.shape}")
     if not (plays >= 0).all() or not (np.abs(plays.sum(axis=-1) - 1) <= SUM_TOLERANCE).all():

@@ -87,18 +87,13 @@ def gated_penalty(run: Run, quantity: str) -> RunBound | None:
 # The claims --------------------------------------------------------------------------------------------------------------
 
 
-def both(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """Return a claim about regret and violation, of this learner or of all in the study."""
+def both(title: str, study: str, regret: Rule, violation: Rule, learner: str = "", quantity: str = "violation") -> Claim:
+    """Return a claim about regret and violation, of a learner or of all of the study."""
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
-    return Claim(title, study, {"regret": regret, "violation": violation})
+    return Claim(title, study, {"regret": regret, quantity: violation})
 
 
-def every_round(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """Return a claim about regret and positive violation, the sum of all shortfalls."""
-    regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
-    return Claim(title, study, {"regret": regret, "positive violation": violation})
-
-
+every_round = partial(both, quantity="positive violation")  # about the sum of all shortfalls
 BALANCED = AtMost("sqrt(T ln K) + sqrt(T)/2", 1 / 2)
 ROOT = AtMost("sqrt(A (T + B))", 3 / 4)
 EXPLORING = AtMost("(1 - gamma) B + gamma T (1 - 1/K)", 3 / 4)
