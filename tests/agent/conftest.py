@@ -17,4 +17,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def no_new_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give no tag to the next decision of an agent that was loaded; `test_epochs.py` and `test_machine.py` have tags."""
-    monkeypatch.setattr("lewa.agent.epochs.new_tag", lambda: None)
+    monkeypatch.setattr("lewa.agent.pending.new_tag", lambda: None)

@@ -9,7 +9,7 @@ import pytest
 
 from lewa import Agent, at_most
 from lewa.agent import Decision, UnknownError, read_journal
-from lewa.agent.epochs import Epochs
+from lewa.agent.pending import Epochs
 from lewa.ids import DecisionId, new_tag, read_id
 
 

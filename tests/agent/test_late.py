@@ -13,7 +13,7 @@ from tests.statements import from_start, late_statements, probable_statements
 
 from lewa import Agent, Answers, LearnerOptions, Setting, at_least, at_most
 from lewa.agent import ClosedError
-from lewa.agent.delays import DelayCounter
+from lewa.agent.pending import DelayCounter
 from lewa.agent.recent import Shift
 from lewa.learners import FixedShareLewa, Lewa, LossLewa
 from lewa.theory import delayed
@@ -251,7 +251,7 @@ def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
     assert delayed.AT_CLOSE in status.guarantee.assumptions
     assert delayed.APART not in status.guarantee.assumptions
     assert agent._state.delays.so_far().most_open == 6
-    for wrong, sentence in (("late", "learn must be 'answer' or 'close'"), ("close", "learn='close' needs expire_after")):
+    for wrong, sentence in (("late", "learn must be 'answer' or 'close'"), ("close", "learn='close' needs close_after")):
         with pytest.raises(ValueError, match=sentence):
             Agent(["a", "b"], [at_least("c", 0.5)], seed=0, answers=Answers(learn=wrong))
 

@@ -162,7 +162,7 @@ class Life(RuleBasedStateMachine):
     def fail(self, data: st.DataObject, cost: float | None) -> None:
         number = data.draw(st.sampled_from(sorted(self.values_known)))
         values = {} if cost is None or "cost" in self.values_known[number] else {"cost": self.value(cost)}
-        if number in self.open():
+        if number in self.open() and (self.full or self.values_known[number] != set(NAMES)):
             record = self.agent.fail(number, **values)
             assert self.full or record.values.keys() == set(NAMES) - self.values_known[number]
             self.values_known[number] |= set(NAMES)

@@ -16,7 +16,7 @@ from lewa.serve.limits import Limits
 from lewa.serve.registry import Registry
 
 ROOT = Path(lewa.__file__).parent
-MOST = 29  # files of a POST to `decide`, up to its answer
+MOST = 25  # files of a POST to `decide`, up to its answer
 SETUP = {
     "name": "router",
     "actions": ["a", "b", "c"],

@@ -14,7 +14,7 @@ import pytest
 from lewa.agent.files import json_parts, to_json
 from lewa.journal.sqlite import SQLiteStore
 from lewa.journal.store import StoreError, open_store
-from lewa.serve import api, export, metrics, pace, pages, registry
+from lewa.serve import api, calls, export, metrics, pages, registry
 from lewa.serve.auth import Caller, make_key
 from lewa.serve.calls import PIECE, Json
 from lewa.serve.errors import RequestError
@@ -146,8 +146,8 @@ def test_a_long_list_lets_other_calls_in_and_gives_the_same(tmp_path: Path, monk
     queries: list[Any] = [{"available": ["small", "large"]}, {}, {"key": "a"}, {"available": ["nobody"]}, {"key": "a"}] * 3
     answers, appends = [], []
     for name, most in (("whole", 1000), ("parts", 2)):
-        monkeypatch.setattr(pace, "MOST", most)
-        monkeypatch.setattr(pace, "MOMENT", 1e9)
+        monkeypatch.setattr(calls, "MOST", most)
+        monkeypatch.setattr(calls, "MOMENT", 1e9)
         with inside.service(tmp_path, f"{name}.sqlite3") as web:
             assert web.call("POST", "/v1/agents", SETUP)[0] == 201
             append = Mock(wraps=web.app.registry.append)
@@ -240,7 +240,7 @@ def test_entries_that_take_long_are_handled_one_by_one(
 
     with inside.service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
-        monkeypatch.setattr("lewa.serve.pace.time.perf_counter", clock)
+        monkeypatch.setattr("lewa.serve.calls.time.perf_counter", clock)
         monkeypatch.setattr(HostedAgent, "decide", slow)
         assert len(web.call("POST", f"{AGENT}/decide", [{}] * 150)[1]["decisions"]) == 150
     assert sum(sizes) == 150
@@ -249,14 +249,14 @@ def test_entries_that_take_long_are_handled_one_by_one(
 
 def test_a_moment_ends_and_the_rest_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("lewa.serve.pace.time.perf_counter", clock)
+    monkeypatch.setattr("lewa.serve.calls.time.perf_counter", clock)
     parts = []
-    for part in pace.Pace().parts(range(1000)):
+    for part in calls.Pace().parts(range(1000)):
         parts.append(len(part))
-        clock.now += pace.MOMENT * 0.3
+        clock.now += calls.MOMENT * 0.3
     assert parts == [1, 1, 1, 1]
-    assert sum(map(len, pace.Pace().parts(range(1000)))) == pace.MOST
-    assert list(pace.Pace().parts([])) == []
+    assert sum(map(len, calls.Pace().parts(range(1000)))) == calls.MOST
+    assert list(calls.Pace().parts([])) == []
 
 
 def test_a_long_body_is_sent_in_pieces_and_others_are_served(web: Client) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.statements import late_statements
 from tests.theorems.instances import HUNT, few
 
-from lewa.agent.delays import DelayCounter
+from lewa.agent.pending import DelayCounter
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
 from lewa.learners import LateAnytimeLossLewa, LossLewa

@@ -9,12 +9,10 @@ import numpy as np
 
 from lewa.agent import setup as setups
 from lewa.agent.breaker import breakers_from_plain
-from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
-from lewa.agent.epochs import Epochs
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor.choose import governing_from_plain
-from lewa.agent.pending import Pending, Units, columns, stack
+from lewa.agent.pending import DelayCounter, Epochs, Pending, Units, columns, stack, unknown_delays
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, JsonObject, Plain, record
 from lewa.agent.setup import Setup

@@ -13,14 +13,12 @@ from lewa.agent.context.groups import spread
 from lewa.agent.context.misfits import Misfits
 from lewa.agent.context.policies import Policy
 from lewa.agent.context.regressors import Regressors
-from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
-from lewa.agent.epochs import Epochs
 from lewa.agent.errors import ClosedError
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor.learned import LearnedGovernor
 from lewa.agent.governor.ledger import DebtLedger
-from lewa.agent.pending import OpenDecisions, Pending, Units
+from lewa.agent.pending import DelayCounter, Epochs, OpenDecisions, Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_common_shift, find_shift
 from lewa.agent.records import Change, Input, Label, Value
 from lewa.agent.setup import Setup, clipped_unit

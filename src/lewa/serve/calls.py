@@ -4,7 +4,8 @@ Bodies are validated by the types of `schema`; a bad entry of a list does not af
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,7 +20,6 @@ from lewa.serve.auth import Caller
 from lewa.serve.bodies import body_of
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.hosted_agent import HostedAgent
-from lewa.serve.pace import MOST, Pace
 from lewa.serve.registry import LOST, Registry
 from lewa.serve.reports import Answer, Failed, Outcome
 from lewa.serve.schema import (
@@ -49,6 +49,9 @@ RAWS = msgspec.json.Decoder(list[Raw])
 PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}  # of every response that has data
 _PRIVATE = [(name.lower().encode(), value.encode()) for name, value in PRIVATE.items()]
 PIECE = 65_536  # bytes
+MOMENT = 0.003  # seconds after which other calls are served
+MOST = 100  # entries in a moment
+SHORT, LONG = MOMENT / 8, MOMENT / 2  # seconds of a part, below and above which the next one is twice or half as large
 HEADERS = "lewa.headers"  # in the scope of a request
 encode = msgspec.json.Encoder().encode
 
@@ -275,6 +278,28 @@ async def _results(
     if any(result.result == "same" for result in results):
         await registry.settled(hosted)  # what it is the same as may not be on disk yet
     return results
+
+
+class Pace:
+    """The size of the next part of a list. With some agents an entry takes a thousand times longer than with others."""
+
+    def __init__(self) -> None:
+        self._size = 1
+
+    def parts(self, items: Sequence[T]) -> Iterator[Sequence[T]]:
+        """Yield the parts of a list that are handled in this moment: its beginning, at least one entry."""
+        begun, count, most = time.perf_counter(), 0, min(len(items), MOST)
+        end = begun + MOMENT
+        while count < most and begun <= end:
+            part = items[count : count + min(self._size, most - count)]
+            yield part
+            count += len(part)
+            now = time.perf_counter()
+            if now - begun < SHORT:
+                self._size *= 2
+            elif now - begun > LONG:
+                self._size = max(1, self._size // 2)
+            begun = now
 
 
 async def _in_slices(

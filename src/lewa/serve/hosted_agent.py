@@ -40,12 +40,22 @@ from lewa.serve.caps import RULES, Caps, check_caps
 from lewa.serve.changes import check_change, current, make_changes, set_safety
 from lewa.serve.errors import RequestError
 from lewa.serve.history import History
-from lewa.serve.idempotency import KeyMemory
 from lewa.serve.old_words import modern
 from lewa.serve.rehearsal import Rehearsal
-from lewa.serve.reports import Answer, Failed, Open, Outcome, Reports, Values, fresh_values
+from lewa.serve.reports import (
+    Answer,
+    Failed,
+    KeyMemory,
+    Open,
+    Outcome,
+    Reports,
+    Values,
+    add_terms,
+    fresh_values,
+    terms_at,
+    terms_of,
+)
 from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query, Result, microseconds
-from lewa.serve.terms import add_terms, terms_at, terms_of
 from lewa.serve.watchdog import Watched, check_watchdog, watch
 
 T = TypeVar("T")
@@ -80,8 +90,7 @@ class HostedAgent:
         self._at_close = agent.setup.learns_at_close
         self.terms = [terms_of(agent, 1, 1, self.close_after)]  # the oldest first
         self.number, self.chain, self.epoch, self.snapshot_seq, self.snapshot_at = 0, Chain(), 0, 0, 0
-        self.keys, self.dropped = KeyMemory(), False
-        self.idle = asyncio.Event()  # cleared while a thread changes the agent
+        self.keys, self.dropped, self.idle = KeyMemory(), False, asyncio.Event()  # idle: no thread changes the agent
         self.idle.set()
         self.taken_at = float("-inf")  # when it was taken over from another replica, by the monotonic clock
         self.results: Counter[str] = Counter()  # of feedback
@@ -305,7 +314,7 @@ class HostedAgent:
             if query != EMPTY:
                 if isinstance(query, str) or query.key is None or query.key in keys or self._known(query) is not None:
                     break
-                if _is_special(query):
+                if msgspec.structs.replace(query, key=None) != EMPTY:
                     break
                 keys.add(query.key)
             count += 1
@@ -323,7 +332,7 @@ class HostedAgent:
         if known is not None:
             return known
         try:
-            if _is_special(query):
+            if msgspec.structs.replace(query, key=None) != EMPTY:
                 check_query(query, self.agent)
             available, by = self._affordable(query)
             drawn = self.agent.pull(available, context=self._looked_at(query.context), advice=query.advice)
@@ -589,9 +598,3 @@ class HostedAgent:
         if parts is None or parts.agent != self.name or not 1 <= parts.number <= self.decisions:
             return 0
         return parts.number if parts.tag == self.agent.tag_of(parts.number) else 0
-
-
-def _is_special(query: Query) -> bool:
-    """Whether a query asks for more than an action."""
-    parts = query.available, query.context, query.reserve, query.advice, query.if_unused
-    return parts != (None, None, None, None, None)

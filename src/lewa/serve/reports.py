@@ -1,14 +1,18 @@
-"""What was reported of decisions: of the open ones, of those that were finished lately, and after the end of one."""
+"""What an agent of the service remembers of decisions: what was reported of them, their keys, and the set-ups they had."""
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from lewa.journal.rows import Entry, KeyRow
+from lewa.agent import Agent
+from lewa.journal.rows import Entry, KeyRow, stored_key
 from lewa.serve.schema import Number
 
 T = TypeVar("T")
+REMEMBERED_KEYS = 100_000  # of which the decisions are in memory
+KEPT_TERMS = 10_000  # changes back
 REMEMBERED = 20_000  # finished decisions whose values are in memory; the others are read from the journal
 Values = Mapping[str, Number]
 
@@ -145,3 +149,70 @@ def fresh_values(before: Values, values: Values) -> dict[str, Number] | str:
 def plain_value(value: Number) -> Number:
     """Return numbers as floats, so that 1 and 1.0 are the same value."""
     return [float(x) for x in value] if isinstance(value, list | tuple) else float(value)
+
+
+class KeyMemory:
+    """Keys in memory, the oldest first. It is `complete` while every key in force is among them."""
+
+    def __init__(self) -> None:
+        self._decisions: OrderedDict[str, tuple[int, int]] = OrderedDict()  # by key: the decision, and when it was bound
+        self.complete = True
+
+    def load(self, rows: Sequence[KeyRow], now: int) -> None:
+        """Take over keys from the store, the newest first; one that a wrong clock put into the future counts from now on."""
+        self.complete = len(rows) <= REMEMBERED_KEYS
+        for row in reversed(rows[:REMEMBERED_KEYS]):
+            self.add(row, now)
+
+    def add(self, row: KeyRow, now: int) -> None:
+        """Take over one key from the store."""
+        self._decisions[row.key] = (row.decision, min(row.at, now))
+
+    def find(self, key: str, since: int, elsewhere: bool = False) -> int | None:
+        """Return the decision of a key that was bound after a time."""
+        entry = self._decisions.get(stored_key(key, elsewhere))
+        return entry[0] if entry is not None and entry[1] > since else None
+
+    def bind(self, agent: int, key: str, decision: int, at: int, elsewhere: bool = False) -> KeyRow:
+        """Bind a key to a decision."""
+        key = stored_key(key, elsewhere)
+        self._decisions[key] = (decision, at)
+        self._decisions.move_to_end(key)
+        if len(self._decisions) > REMEMBERED_KEYS:
+            self._decisions.popitem(last=False)
+            self.complete = False
+        return KeyRow(agent, key, decision, at)
+
+
+class Terms(NamedTuple):
+    """A version of the set-up, from the decision `since` on."""
+
+    since: int
+    version: int
+    close_after: int | None  # microseconds
+    units: list[tuple[str, float, float]]  # of prices: a constraint, the width of the reward and that of the constraint
+
+
+def terms_of(agent: Agent, since: int, version: int, close_after: int | None) -> Terms:
+    """Return the terms of an agent as it is set up now."""
+    low, high = agent.setup.reward_range
+    units = [(line.name, high - low, line.high - line.low) for line in agent.setup.constraints]
+    return Terms(since, version, close_after, units)
+
+
+def add_terms(known: list[Terms], terms: Terms) -> None:
+    """Add the newest terms; those that no decision was drawn under go, and so do very old ones."""
+    if known and known[-1].since == terms.since:
+        known.pop()
+    known.append(terms)
+    del known[:-KEPT_TERMS]
+
+
+def terms_at(known: list[Terms], number: int) -> Terms:
+    """Return the terms that a decision was drawn under."""
+    return known[max(0, bisect_right(known, number, key=lambda terms: terms.since) - 1)]
+
+
+def restored(plain: list[Any]) -> list[Terms]:
+    """Return terms from JSON."""
+    return [Terms(since, version, after, [(n, x, y) for n, x, y in units]) for since, version, after, units in plain]

@@ -16,12 +16,10 @@ from lewa.journal.rows import Chain, Snapshot
 from lewa.journal.store import Store
 from lewa.serve.bodies import Way
 from lewa.serve.hosted_agent import HostedAgent
-from lewa.serve.idempotency import REMEMBERED_KEYS
 from lewa.serve.old_words import modern
 from lewa.serve.reading import point_of, status_then
-from lewa.serve.reports import Open
+from lewa.serve.reports import REMEMBERED_KEYS, Open, restored, terms_of
 from lewa.serve.schema import AgentSetup
-from lewa.serve.terms import restored, terms_of
 
 FORMAT = 1  # of a snapshot
 STATEMENTS = ("segments", "beginning", "breaches")  # of an agent: what only its bounds need, and versions state differently
