@@ -150,7 +150,7 @@ def mark_of(learner: type[Learner], others: Programs) -> Path | None:
 
     Its name holds what the code depends on. Numba checks that for itself: a wrong mark costs time, and nothing else.
     """
-    stamp, folder = stamp_of(compiled_form(learner.compiled_as or learner)), _folder()
+    stamp, folder = stamp_of(compiled_form(learner)), _folder()
     if stamp == UNSAVED or folder is None:
         return None
     files = {__file__, *(sys.modules[program.__module__].__file__ or "" for program in others)}

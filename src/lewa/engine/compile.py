@@ -56,16 +56,6 @@ class CompiledLearner(NamedTuple):
     learn_many: LearnMany
 
 
-def compile_learner(learner: type[Learner]) -> CompiledLearner:
-    """Return the compiled loop and single steps of a class of learner; plain Python if it has `compiled = False`."""
-    return _compile(learner.compiled_as or learner)
-
-
-def plain_learner(learner: type[Learner]) -> CompiledLearner:
-    """Return the same loop and steps as plain Python, which needs no compiler."""
-    return _plain(learner.compiled_as or learner)
-
-
 def load_steps(learner: type[Learner]) -> Iterator[None]:
     """Compile the single steps that an agent with this class of learner takes, or read them from the disk, one by one."""
     steps, feedback = compile_learner(learner), feedback_kind(learner)
@@ -80,7 +70,8 @@ def load_steps(learner: type[Learner]) -> Iterator[None]:
 
 
 @cached
-def _plain(learner: type[Learner]) -> CompiledLearner:
+def plain_learner(learner: type[Learner]) -> CompiledLearner:
+    """Return the loop and single steps of a class of learner as plain Python, which needs no compiler."""
     form, feedback = compiled_form(learner), feedback_kind(learner)
     if feedback is FeedbackKind.BANDIT and field_with(state_type(form), CHARGED) is not None:
         raise ValueError(
@@ -103,7 +94,8 @@ def _plain(learner: type[Learner]) -> CompiledLearner:
 
 
 @cached
-def _compile(learner: type[Learner]) -> CompiledLearner:
+def compile_learner(learner: type[Learner]) -> CompiledLearner:
+    """Return the same compiled; plain Python if the class has `compiled = False`."""
     plain = plain_learner(learner)
     if DISABLED or not learner.compiled:
         return plain

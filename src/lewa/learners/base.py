@@ -87,7 +87,6 @@ class Learner:
     feedback: ClassVar[FeedbackKind | None] = None  # if the annotation of `learn` does not determine it
     unbounded: ClassVar[bool] = False  # whether its rule accepts constraints outside [0, 1]
     compiled: ClassVar[bool] = True  # False: its rule is Python that is not compiled
-    compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is used
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     all_weights_move: ClassVar[bool] = False  # whether a learner with `choose` changes all weights in a round
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play

@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Forecasts, comparable, forecast, keep_shares, measure_unit, no_forecasts, pace, rule, weigh_gaps
+from lewa.kernels.dispatch import method
 from lewa.kernels.first_state import first_state
 from lewa.kernels.forecasts import count_answer, hold_share, remember, stand_beside, weigh_memories
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
@@ -41,6 +42,9 @@ RIDGE_SHARE = (
 )
 FEW_ACTIONS = 7  # up to which beta is 2
 PRIOR_ANSWERS = 0.1  # the weight of a prior in how often an action was tried
+
+# Methods that a subclass replaces, as functions of the learner.
+beside, spread_at, leads, told_widths = map(method, ("beside", "spread_at", "leads", "told_widths"))
 
 
 @comparable
@@ -178,8 +182,10 @@ class SquareCbLewa(Learner):
         )
 
     def play(self, s: SquareCbLewaState, p: Vector) -> None:
-        e, low, n, wide = score_error(s), -inf, 0, has_widths(self.prior, s)
-        look_at_all(self.prior, s)
+        e, low, n, wide = score_error(s), -inf, 0, told_widths(self)
+        if self.ridge.size > 0:
+            for k in range(p.size):
+                look(self, s, k)
         for k in range(p.size):
             p[k] = forecast(s.forecasts, self.prior, 0, k)
         for j in range(self.floor.size):
@@ -204,7 +210,8 @@ class SquareCbLewa(Learner):
 
     def charge(self, s: SquareCbLewaState, action: int) -> None:
         s.totals[CLOCK] += 1
-        look(self.prior, s, action)
+        if self.ridge.size > 0:
+            look(self, s, action)
         for j in range(self.floor.size):
             b = 1 - self.floor[j]
             s.charged[j] = forecast(s.forecasts, self.prior, 1 + j, action)
@@ -214,7 +221,8 @@ class SquareCbLewa(Learner):
 
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
         i, targets, e, x = seen.action, self.prior.shape[0], score_error(s), s.features[: self.ridge.size]
-        look(self.prior, s, i)
+        if x.size > 0:
+            look(self, s, i)
         leverage, most = s.spread[i] ** 2 / (1 + s.spread[i] ** 2), 0.0
         for j in range(self.floor.size):
             s.debt[j] += (1 - seen.constraints[j]) - seen.charged[j]
@@ -224,10 +232,9 @@ class SquareCbLewa(Learner):
             most += price * price
             off = y - forecast(s.forecasts, self.prior, o, i)
             s.squares[o] = (1 - 1 / STALE) * s.squares[o] + off * off * (1 - leverage)
-            by_features = regress(self.prior, s, o, i)
-            weigh_memories(s.forecasts, o, i, y - self.prior[o, i], price * price / (2 * e), by_features)
+            weigh_memories(s.forecasts, o, i, y - self.prior[o, i], price * price / (2 * e), beside(self, s, o, i))
         keep_shares(s.forecasts, i, s.totals[CLOCK])
-        if 0 < s.features.size == x.size or has_widths(self.prior, s):
+        if x.size > 0 and leads(self):
             hold_share(s.forecasts, i, RIDGE_SHARE)
         count_answer(s.forecasts, self.memories, i)
         for o in range(targets):
@@ -237,10 +244,31 @@ class SquareCbLewa(Learner):
         if x.size > 0:
             add_features(s.ridge, x, i, targets)
             fade(s.ridge, self.ridge, targets, STALE)
-        added = min(e * s.spread[i] ** 2, most) if has_widths(self.prior, s) else leverage
+        added = min(e * s.spread[i] ** 2, most) if told_widths(self) else leverage
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
         s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + added
         try_action(s, i)
+        if x.size == 0:
+            for k in range(s.tried.size):
+                s.spread[k] = 1 / sqrt(s.tried[k] + PRIOR_ANSWERS)
+
+    # What depends on where the forecasts that stand beside the memories come from: the ridge regression here.
+
+    def beside(self, s: SquareCbLewaState, o: int, k: int) -> float:
+        """Return the forecast of target o of action k at the features, less its prior."""
+        return ridge_mean(s.ridge, k, k * self.prior.shape[0] + o)
+
+    def spread_at(self, s: SquareCbLewaState, k: int) -> float:
+        """sqrt(x' A_k^-1 x)"""
+        return sqrt(whiten(s.ridge, s.features[: self.ridge.size], k))
+
+    def leads(self) -> bool:
+        """Return whether this forecast has at least half of the weight."""
+        return True
+
+    def told_widths(self) -> bool:
+        """Return whether the features contain standard deviations."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -253,11 +281,15 @@ class RegressorSquareCbLewa(SquareCbLewa):
     caller has to have the regressors.
     """
 
-    compiled_as = SquareCbLewa
-
     def start(self, actions: int) -> SquareCbLewaState:
         state = SquareCbLewa.start(self, actions)
         return state._replace(features=np.append(state.features, self.prior.T))
+
+    def beside(self, s: SquareCbLewaState, o: int, k: int) -> float:
+        return float(s.features[self.ridge.size + k * self.prior.shape[0] + o] - self.prior[o, k])
+
+    def leads(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -281,6 +313,20 @@ class WidthSquareCbLewa(RegressorSquareCbLewa):
     def start(self, actions: int) -> SquareCbLewaState:
         state = RegressorSquareCbLewa.start(self, actions)
         return state._replace(features=np.append(state.features, np.ones(self.prior.size)))
+
+    def spread_at(self, s: SquareCbLewaState, k: int) -> float:
+        """sqrt(v_k/e)"""
+        first = self.ridge.size + self.prior.size + k * self.prior.shape[0]
+        square = s.features[first] ** 2
+        for j in range(s.multiplier.size):
+            square += (s.multiplier[j] * s.features[first + 1 + j]) ** 2
+        return sqrt(square / score_error(s))
+
+    def leads(self) -> bool:
+        return True
+
+    def told_widths(self) -> bool:
+        return True
 
 
 @rule
@@ -317,57 +363,15 @@ def width(s: SquareCbLewaState, e: float, beta: float, doubt: float, k: int) -> 
 
 @rule
 def try_action(s: SquareCbLewaState, a: int) -> None:
-    """n <- (1 - 1/5000) n, and + 1 for action a; without features the spreads follow"""
+    """n <- (1 - 1/5000) n, and + 1 for action a"""
     for k in range(s.tried.size):
         s.tried[k] *= 1 - 1 / STALE
     s.tried[a] += 1
-    if s.features.size == 0:
-        for k in range(s.tried.size):
-            s.spread[k] = 1 / sqrt(s.tried[k] + PRIOR_ANSWERS)
 
 
 @rule
-def look_at_all(prior: Matrix, s: SquareCbLewaState) -> None:
-    """Evaluate every action at the features."""
-    if s.features.size > 0:
-        for k in range(s.tried.size):
-            look(prior, s, k)
-
-
-@rule
-def look(prior: Matrix, s: SquareCbLewaState, k: int) -> None:
-    """spread_k <- sqrt(x' A_k^-1 x), and the forecasts of action k at the features at hand
-
-    Without features both are those after the last answer, and a play does not change the state.
-    """
-    d = s.ridge.whitened.shape[1]
-    if s.features.size > 0:
-        if has_widths(prior, s):
-            s.spread[k] = deviation(prior, s, k)
-        else:
-            s.spread[k] = sqrt(whiten(s.ridge, s.features[:d], k))
-        for o in range(prior.shape[0]):
-            stand_beside(s.forecasts, o, k, regress(prior, s, o, k))
-
-
-@rule
-def has_widths(prior: Matrix, s: SquareCbLewaState) -> bool:
-    """Whether the features contain standard deviations, behind predictions"""
-    return bool(s.features.size > s.ridge.whitened.shape[1] + prior.size)
-
-
-@rule
-def deviation(prior: Matrix, s: SquareCbLewaState, k: int) -> float:
-    """sqrt((d_0^2 + sum_j lambda_j^2 d_j^2)/e), of the standard deviations d that the features contain for action k"""
-    first = s.ridge.whitened.shape[1] + prior.size + k * prior.shape[0]
-    square = s.features[first] ** 2
-    for j in range(s.multiplier.size):
-        square += (s.multiplier[j] * s.features[first + 1 + j]) ** 2
-    return sqrt(square / score_error(s))
-
-
-@rule
-def regress(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
-    """Target o of action k by the ridge, minus its prior; or the prediction made elsewhere, if features contain it"""
-    row, d = k * prior.shape[0] + o, s.ridge.whitened.shape[1]
-    return ridge_mean(s.ridge, k, row) if s.features.size == d else float(s.features[d + row] - prior[o, k])
+def look(self: SquareCbLewa, s: SquareCbLewaState, k: int) -> None:
+    """sqrt(w_k), and the forecasts of action k, at the features at hand"""
+    s.spread[k] = spread_at(self, s, k)
+    for o in range(self.prior.shape[0]):
+        stand_beside(s.forecasts, o, k, beside(self, s, o, k))
