@@ -40,7 +40,7 @@ def batch(agent: lewa.Agent, outcomes: list[Outcome]) -> None:
 def main() -> None:
     learner = sys.argv[1] if len(sys.argv) > 1 else "auto"
     dice = np.random.default_rng(0)
-    outcomes = [{"reward": reward, "cost": cost} for reward, cost in dice.random((SIZE, 2)).tolist()]
+    outcomes = [{"reward": reward, "cost": 0.7 * cost} for reward, cost in dice.random((SIZE, 2)).tolist()]
     one, many = new(learner), new(learner)
     single(one, outcomes)
     batch(many, outcomes)
@@ -50,6 +50,10 @@ def main() -> None:
     alone, together = (median(column) / SIZE * 1e6 for column in zip(*pairs, strict=True))
     print(f"{one.setup.learner_name}, {K} actions")
     print(f"pull + update             {alone:6.1f} us a decision")
+    free = new(learner, governor="off")
+    single(free, outcomes)
+    turns = [(seconds(lambda: single(one, outcomes)), seconds(lambda: single(free, outcomes))) for _ in range(ROUNDS)]
+    print(f"with a silent governor    {median(a / b for a, b in turns):6.3f} times as much as without one")
     print(f"pull_many + update_many   {together:6.1f} us a decision, {median(a / b for a, b in pairs):.1f} times cheaper")
     full = new(learner, answers=lewa.Answers(max_open=OPEN))
     few = median(seconds(one.status) for _ in range(ROUNDS))

@@ -51,6 +51,7 @@ class Run(NamedTuple):
     cost: Vector
     reward: Vector
     limit: Vector
+    governed: int = 0  # the decisions of the governor
 
 
 def constant(rewards: list[float], costs: list[float]) -> tuple[Matrix, Matrix]:
@@ -141,7 +142,8 @@ def play(world: World, learner: str, seed: int) -> Run:
             agent.update(waiting[due], reward=float(reward[due]), cost=float(cost[due]))
         elif due >= 0:
             agent.close(waiting[due])
-    return Run(cost, reward, limit)
+    governor = agent.status().governor
+    return Run(cost, reward, limit, 0 if governor is None else governor.safe)
 
 
 def optimum(world: World, part: slice) -> float:

@@ -99,6 +99,13 @@ def test_trace_holds_plays_multipliers_and_actions(lewa_: Any, tmp_path: Path) -
             assert trace["plays"].sum(axis=2) == pytest.approx(np.ones((2, 50)))
 
 
+def test_guarantee_of_a_learner_without_a_theorem_names_that_of_its_governor(lewa_: Any) -> None:
+    _, said, _ = lewa_("guarantee", "squarecb-lewa", "--actions", 3, "--rounds", 10_000, "--floor", 0.6)
+    assert "lewa guarantee squarecb-lewa+governed" in " ".join(said.split())
+    _, printed, _ = lewa_("guarantee", "squarecb-lewa+governed", "--actions", 3, "--rounds", 10_000, "--floor", 0.6)
+    assert "theorem W" in printed
+
+
 def test_guarantee_of_the_papers_tuning_is_two_root_t_ln_k(lewa_: Any) -> None:
     words = ("lewa", "--actions", 10, "--rounds", 100_000, "--floor", 0.6, "--set", "tuning=paper", "--json")
     status, printed, _ = lewa_("guarantee", *words)

@@ -273,7 +273,7 @@ class AgentState:
             self.breaches[ELSEWHERE] = self.breaches.get(ELSEWHERE, 0) + 1
         if self.breakers.failing:
             self.breakers.draw(action)
-        safe = self.ledger is not None and self.ledger.book(t, action, elsewhere)
+        safe = self.ledger is not None and not self.ledger.idle and self.ledger.book(t, action, elsewhere)
         if not safe:
             self.delays.draw(t)
         charged = self.driver.charge(action) if self.learns and not safe else self.driver.unbooked

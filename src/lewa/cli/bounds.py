@@ -74,6 +74,8 @@ def guarantee(
     bandit = feedback_kind(type(player)).is_bandit
     about = [subject(statement, rounds, player.floor.tolist(), bandit, corruption=corruption or 0.0) for statement in proved]
     _print(report, about)
+    if not delay and "+" not in learner and all(statement.violation is None for statement in proved):
+        note(f"An agent with {learner} has a governor: lewa guarantee {learner}+governed prints its bound on violations.")
     untuned = delay and "delay" in learners.settings_of(learner) and "delay" not in values
     if untuned and all(statement.regret is None for statement in proved):
         note(f"--set delay={delay} tunes {learner} for answers that are so late.")

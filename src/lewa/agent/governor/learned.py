@@ -109,7 +109,8 @@ class LearnedGovernor:
         self.start, self.zone, self.counts["stretches"] = None, None, 0
         self._watched: list[tuple[float, float, float, memoryview, memoryview, int]] = []  # where nothing is to be done
         self._owed: list[float] = [0.0] * m
-        self._near, self._plays, self._mixed, self._copy, self._waiting = True, False, False, -1, 0
+        self.idle = False  # whether the decision that is being made changes nothing here
+        self._plays, self._mixed, self._copy, self._waiting = False, False, -1, 0
         self._next: Zone | None = None  # of the decision that is being made
 
     def copy(self, whole: bool = True) -> "LearnedGovernor":
@@ -133,7 +134,7 @@ class LearnedGovernor:
                 break
         else:
             if self._watched:
-                self._near = False
+                self.idle = True
                 return None
         return self._look(available, state)
 
@@ -150,10 +151,10 @@ class LearnedGovernor:
             for (sign, limit, _, total, count, f), more in zip(watched, base, strict=True)
         ]
         marks = [min(room, peak) for (*_, room), peak in zip(self._fields, self.peak, strict=True)]
-        self._near = self.zone is not None or self.start is None or any(map(gt, self._owed, marks))
+        self.idle = self.zone is None and self.start is not None and not any(map(gt, self._owed, marks))
         self._next, self._plays = None, False
-        self._watched = [] if self._near or state.credits else watched  # what is written off changes with each answer
-        return self._play_close(available, state) if self._near else None
+        self._watched = watched if self.idle and not state.credits else []  # what is written off changes with each answer
+        return None if self.idle else self._play_close(available, state)
 
     def _play_close(self, available: Vector | None, state: "AgentState") -> Vector | None:
         """Return the same where some debt is near its level, or the governor made the last decision."""
@@ -231,7 +232,7 @@ class LearnedGovernor:
 
     def book(self, number: int, action: int, elsewhere: bool = False) -> bool:
         """Count a decision; return whether it was the turn of the governor."""
-        if not self._near:
+        if self.idle:
             return False
         zone = self._next
         if self.start is None:

@@ -29,6 +29,8 @@ class Reserve(NamedTuple):
 class DebtLedger:
     """The debts, and who decides next. Only decisions and answers change it, so it replays bit for bit."""
 
+    idle = False  # every decision is counted
+
     def __init__(self, rule: Rule, debt: Sequence[float], since: int = 0) -> None:
         self.rule, self.since = rule, since
         self.debt, self.start, self.peak = list(debt), list(debt), list(debt)
