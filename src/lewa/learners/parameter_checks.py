@@ -1,5 +1,6 @@
 """The laws of parameters, each with its sentence, and the expected values of actions that learners start from."""
 
+from collections.abc import Callable
 from numbers import Integral
 
 import numpy as np
@@ -43,8 +44,7 @@ def check_problem(actions: int, horizon: int, floor: object, means: object = Non
 def check_positive(**values: float) -> None:
     """Check that step sizes are positive and not too large."""
     for name, value in values.items():
-        if not 0 < as_real(name, value) <= LARGEST:
-            require(False, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
+        check_step(name, value)
 
 
 def check_dual(delta: float, mu: float) -> None:
@@ -53,55 +53,25 @@ def check_dual(delta: float, mu: float) -> None:
     require(delta * mu <= 1, "delta*mu must be at most 1", delta=delta, mu=mu)
 
 
-def check_share(name: str, value: float) -> None:
-    """Check that a share lies strictly between 0 and 1."""
-    require(0 < as_real(name, value) < 1, f"{name} must lie strictly between 0 and 1", **{name: value})
+def law_of(sentence: str, fits: Callable[[float], bool]) -> Callable[[str, float], None]:
+    """Return a check of a number: it raises ValueError, with its name and the sentence, unless it fits."""
+
+    def check(name: str, value: float) -> None:
+        if not fits(as_real(name, value)):
+            require(False, f"{name} {sentence}", **{name: value})
+
+    return check
 
 
-def check_share_or_all(name: str, value: float) -> None:
-    """Check that a share lies in (0, 1]."""
-    require(0 < as_real(name, value) <= 1, f"{name} must lie in (0, 1]", **{name: value})
-
-
-def check_flag(name: str, value: float) -> None:
-    """Check that a number is 0 or 1."""
-    require(as_real(name, value) in (0, 1), f"{name} must be 0 or 1", **{name: value})
-
-
-def check_not_negative(name: str, value: float) -> None:
-    """Check that a number is at least 0."""
-    require(as_real(name, value) >= 0, f"{name} must be at least 0", **{name: value})
-
-
-def check_count(name: str, value: float) -> None:
-    """Check that a number is whole and at least 0."""
-    whole = 0 <= value <= LARGEST_WHOLE and value == int(value)
-    require(whole, f"{name} must be a whole number of at least 0", **{name: value})
-
-
-def check_gamma(gamma: float) -> None:
-    """Check the share of uniform exploration."""
-    check_share("gamma", gamma)
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Check the probability with which a bound may fail."""
-    check_share("epsilon", epsilon)
-
-
-def check_least_share(share: float) -> None:
-    """Check the smallest share of an action."""
-    require(0 <= as_real("share", share) < 1, "share must lie in [0, 1)", share=share)
-
-
-def check_exponent(b: float) -> None:
-    """Check the exponent that trades regret for violation."""
-    require(0.5 <= as_real("b", b) < 1, "b must lie in [1/2, 1)", b=b)
-
-
-def check_delay(delay: float) -> None:
-    """Check the largest delay of an answer, in decisions."""
-    require(0 <= as_real("delay", delay) <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
+check_share = law_of("must lie strictly between 0 and 1", lambda x: 0 < x < 1)
+check_share_or_all = law_of("must lie in (0, 1]", lambda x: 0 < x <= 1)
+check_least_share = law_of("must lie in [0, 1)", lambda x: 0 <= x < 1)
+check_exponent = law_of("must lie in [1/2, 1)", lambda x: 0.5 <= x < 1)
+check_flag = law_of("must be 0 or 1", lambda x: x in (0, 1))
+check_not_negative = law_of("must be at least 0", lambda x: x >= 0)
+check_count = law_of("must be a whole number of at least 0", lambda x: 0 <= x <= LARGEST_WHOLE and x % 1 == 0)
+check_delay = law_of("must be a number of decisions from 0 to 1e9", lambda x: 0 <= x <= 1e9)
+check_step = law_of(f"must be positive and at most {LARGEST:g}", lambda x: 0 < x <= LARGEST)
 
 
 def check_feasible(floor: Vector, means: object, actions: int) -> None:

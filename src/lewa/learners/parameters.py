@@ -15,9 +15,9 @@ from lewa.learners.parameter_checks import (
     check_count,
     check_flag,
     check_not_negative,
-    check_positive,
     check_share,
     check_share_or_all,
+    check_step,
     require,
 )
 from lewa.types import Matrix, Vector, cached
@@ -48,7 +48,7 @@ class Law(NamedTuple):
     check: Callable[[str, float], None]
 
 
-Positive: TypeAlias = Annotated[float, Law(lambda name, value: check_positive(**{name: value}))]
+Positive: TypeAlias = Annotated[float, Law(check_step)]
 NotNegative: TypeAlias = Annotated[float, Law(check_not_negative)]
 Step: TypeAlias = Positive  # of an update
 Share: TypeAlias = Annotated[float, Law(check_share)]  # strictly between 0 and 1

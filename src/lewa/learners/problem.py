@@ -6,18 +6,17 @@ A tuning is a function that takes a `Problem`, and settings with defaults, and r
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from lewa.learners.parameter_checks import (
     check_delay,
-    check_epsilon,
     check_exponent,
-    check_gamma,
     check_least_share,
-    check_positive,
     check_problem,
+    check_share,
+    check_step,
     log_actions,
     require,
 )
@@ -89,15 +88,7 @@ class TuningSetting(NamedTuple):
     """A setting of tunings: what it is, and its check."""
 
     about: str
-    check: Callable[..., object] | None = None
-
-
-def _whole(name: str) -> Callable[[object], object]:
-    return lambda value: as_count(name, value, least=0)
-
-
-def _number(name: str) -> Callable[[object], object]:
-    return lambda value: as_real(name, value)
+    check: Callable[[str, Any], object] | None = None  # of its name and its value
 
 
 REPLACES = "A value in place of the tuned one."
@@ -112,25 +103,23 @@ SETTINGS = {
     ),
     "b": TuningSetting("The exponent in [1/2, 1) that trades regret for violation.", check_exponent),
     "epsilon": TuningSetting(
-        "The probability with which the bounds may fail; None for bounds on expectations.", check_epsilon
+        "The probability with which the bounds may fail; None for bounds on expectations.", check_share
     ),
     "delay": TuningSetting("The most decisions by which answers are expected to be late.", check_delay),
-    "gamma": TuningSetting("The share of exploration, in place of the tuned one.", check_gamma),
-    "delta": TuningSetting(REPLACES, lambda value: check_positive(delta=value)),
-    "kappa": TuningSetting("The share of its radius by which each estimate is relaxed.", _number("kappa")),
+    "gamma": TuningSetting("The share of exploration, in place of the tuned one.", check_share),
+    "delta": TuningSetting(REPLACES, check_step),
+    "kappa": TuningSetting("The share of its radius by which each estimate is relaxed.", as_real),
     "share": TuningSetting("The smallest share of an action; None for 0 if kappa = 1, else 1/T.", check_least_share),
-    "corruption": TuningSetting(
-        "The total corruption of the constraints that the estimates allow for.", _number("corruption")
-    ),
-    "optimism": TuningSetting("1 to relax the estimates by their radius, 0 not to.", _number("optimism")),
-    "explore": TuningSetting("How long the learner explores; None for the tuned value.", _number("explore")),
-    "safe": TuningSetting("The index of an action that is known to be safe; -1 if there is none.", _number("safe")),
-    "margin": TuningSetting("The amount by which the safe action exceeds every floor.", _number("margin")),
-    "features": TuningSetting("d, the number of features of a context; 0 without a context.", _whole("features")),
-    "policies": TuningSetting("P, the number of the user's policies.", _whole("policies")),
+    "corruption": TuningSetting("The total corruption of the constraints that the estimates allow for.", as_real),
+    "optimism": TuningSetting("1 to relax the estimates by their radius, 0 not to.", as_real),
+    "explore": TuningSetting("How long the learner explores; None for the tuned value.", as_real),
+    "safe": TuningSetting("The index of an action that is known to be safe; -1 if there is none.", as_real),
+    "margin": TuningSetting("The amount by which the safe action exceeds every floor.", as_real),
+    "features": TuningSetting("d, the number of features of a context; 0 without a context.", partial(as_count, least=0)),
+    "policies": TuningSetting("P, the number of the user's policies.", partial(as_count, least=0)),
     "ridge": TuningSetting(
         "The penalty of each feature but the constant; smaller if many features together explain the rewards.",
-        lambda value: check_positive(ridge=value),
+        check_step,
     ),
     "penalty": TuningSetting("The penalty per unit of shortfall, one number or one per constraint."),
     "reserve": TuningSetting("1 to count each decision at the `means` of its action until its answer comes, else 0."),
@@ -175,7 +164,7 @@ def tuned_parameters(
     for key, value in taken.items():
         rule = SETTINGS.get(key)
         if rule is not None and rule.check is not None:
-            rule.check(value)
+            rule.check(key, value)
     return {**tuning.parameters(problem, **taken), "floor": problem.floor, **others}
 
 

@@ -14,7 +14,7 @@ from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Multiplie
 from lewa.kernels.tilting import Tilt
 from lewa.kernels.weights.hedge import Weights, grow, mix, normalize, shrink_one
 from lewa.learners.base import USUAL, Flag, Law, Learner, Parameters, Positive, Problem, Step, Theorems, sizes_of, trial
-from lewa.learners.parameter_checks import require
+from lewa.learners.parameter_checks import law_of
 from lewa.learners.projections.op_ewa import OpEwaState, ix_step
 from lewa.theory import projected, rivals
 from lewa.types import Matrix, Vector
@@ -23,12 +23,7 @@ from lewa.types import Matrix, Vector
 EXPLORED = tuple(trial(K, T, c0, explore=1) for K, T, c0, _ in USUAL)
 
 
-def check_explore(name: str, explore: float) -> None:
-    """Check the number of rounds of exploration."""
-    require(explore >= 1 and explore % 1 == 0, f"{name} must be an integer of at least 1", **{name: explore})
-
-
-Explored: TypeAlias = Annotated[float, Law(check_explore)]  # rounds
+Explored: TypeAlias = Annotated[float, Law(law_of("must be an integer of at least 1", lambda x: x >= 1 and x % 1 == 0))]
 
 
 class BanditExploreThenProjectState(NamedTuple):

@@ -11,25 +11,14 @@ from lewa.kernels.roles import Bounds, Clock, ConstraintMeans, Counts, Least, Li
 from lewa.kernels.tilting import Tilt
 from lewa.kernels.weights.hedge import Weights, grow, normalize, shrink_one
 from lewa.learners.base import USUAL, Law, Learner, Parameters, Positive, Problem, Step, Theorems, trial
-from lewa.learners.parameter_checks import check_least_share, require
+from lewa.learners.parameter_checks import check_least_share, law_of
 from lewa.learners.variants.anytime_lewa import AnytimeLewa
 from lewa.theory import anytime, bandit, paper, projected
 from lewa.types import Matrix, Vector
 
-
-def check_bonus(name: str, kappa: float) -> None:
-    """Check the share of its radius by which an estimate is relaxed."""
-    require(-1 <= kappa <= 1, f"{name} must lie in [-1, 1]", **{name: kappa})
-
-
-def check_corruption(name: str, corruption: float) -> None:
-    """Check the total corruption that a bonus allows for."""
-    require(0 <= corruption < inf, f"{name} must be at least 0, and finite", **{name: corruption})
-
-
-Bonus: TypeAlias = Annotated[float, Law(check_bonus)]  # in [-1, 1]
-Corruption: TypeAlias = Annotated[float, Law(check_corruption)]  # at least 0
-LeastShare: TypeAlias = Annotated[float, Law(lambda name, value: check_least_share(value))]  # in [0, 1)
+Bonus: TypeAlias = Annotated[float, Law(law_of("must lie in [-1, 1]", lambda x: -1 <= x <= 1))]
+Corruption: TypeAlias = Annotated[float, Law(law_of("must be at least 0, and finite", lambda x: 0 <= x < inf))]
+LeastShare: TypeAlias = Annotated[float, Law(check_least_share)]
 
 
 class OpEwaState(NamedTuple):

@@ -13,7 +13,7 @@ from lewa.kernels import dispatch as rule
 from lewa.kernels.roles import Fresh, Totals
 from lewa.learners.base import Bandit, Full, Learner, Matrix, Statements, Theorems, Vector, require, trial
 from lewa.learners.paper.ewa import Ewa
-from lewa.learners.parameter_checks import check_epsilon, check_problem
+from lewa.learners.parameter_checks import check_problem, check_share
 from lewa.learners.wrappers.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.setting import Setting
@@ -113,7 +113,7 @@ class Doubling(Wrapper):
         usual = signature(cls.kind.tuned).parameters.get("epsilon")
         if (confidence := settings.get("epsilon", usual and usual.default)) is not None:
             epsilon = as_real("epsilon", confidence)
-            check_epsilon(epsilon)
+            check_share("epsilon", epsilon)
         epochs = []
         for k, rounds in enumerate(length.tolist()):
             if confidence is not None:
