@@ -84,7 +84,7 @@ def test_a_change_is_in_the_journal_or_refused(tmp_path: Path) -> None:
 def test_an_agent_stops_when_a_record_is_not_in_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = make(journal=tmp_path / "journal")
     with monkeypatch.context() as patch:
-        patch.setattr("lewa.agent.journal.Journal.write", _interrupt)
+        patch.setattr("lewa.journal.file.Journal.append", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             agent.pull()
     with pytest.raises(RuntimeError, match="was not written"):

@@ -38,5 +38,5 @@ def test_a_pull_with_a_journal_passes_few_files(tmp_path: Path) -> None:
     for _ in range(5):
         agent.update(agent.pull(), reward=0.5, cost=0.2)
     files = files_of(agent.pull)
-    assert "agent/journal.py" in files
+    assert "journal/file.py" in files
     assert len(files) <= MOST, sorted(files)

@@ -77,7 +77,7 @@ def test_a_snapshot_that_does_not_fit_on_the_disk_is_an_error_if_asked_for_and_c
         raise full
 
     with monkeypatch.context() as patch:
-        patch.setattr("lewa.agent.files.write", write)
+        patch.setattr("lewa.journal.files.write", write)
         with pytest.raises(OSError, match="No space left"):
             agent.checkpoint()
         agent._recorder.snapshot_at = 0  # it is time for one

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import lewa
-from lewa.agent import files, journal
 from lewa.agent.records import VERSION
+from lewa.journal import file as journal
+from lewa.journal import files
 
 TEXT = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 

@@ -11,7 +11,7 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
-from lewa.agent.files import json_parts, to_json
+from lewa.journal.files import json_parts, to_json
 from lewa.journal.sqlite import SQLiteStore
 from lewa.journal.store import StoreError, open_store
 from lewa.serve import api, calls, export, metrics, pages, registry

@@ -8,8 +8,8 @@ from lewa.agent.elsewhere import record_elsewhere
 from lewa.agent.errors import BusyError, ClosedError, StoppedError, UnknownError
 from lewa.agent.governor.rule import Governor
 from lewa.agent.governor.status import GovernorStatus
-from lewa.agent.journal import read_journal
 from lewa.agent.options import Answers, ContextOptions, JournalOptions, LearnerOptions
+from lewa.agent.recorder import read_journal
 from lewa.agent.records import Change, Decision, Feedback, Record, record
 from lewa.agent.status.report import Certificate, ConstraintStatus, Status
 from lewa.agent.status.watch import VerdictChange

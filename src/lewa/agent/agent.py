@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from lewa.agent import files, saved_state
+from lewa.agent import saved_state
 from lewa.agent.arguments import as_callback
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, learner_decides, room
 from lewa.agent.beginning import first_state
@@ -29,6 +29,7 @@ from lewa.agent.status.diagnostics import StatusWarning
 from lewa.agent.status.report import Status, report
 from lewa.agent.status.watch import VerdictCallback, Watch, announce
 from lewa.context import Column
+from lewa.journal import files
 from lewa.units import as_number
 from lewa.validation import as_count, as_path, nearest, short_repr
 

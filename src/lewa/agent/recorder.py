@@ -3,23 +3,24 @@
 import logging
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock, RLock
 from types import TracebackType
 from typing import Self
 from weakref import ref
 
-from lewa.agent import files, forks, saved_state
+from lewa.agent import forks, saved_state
 from lewa.agent.changes import apply_change
-from lewa.agent.compact import to_text
+from lewa.agent.compact import from_text, to_text
 from lewa.agent.context.regressors import NOT_SAVED, bind
 from lewa.agent.decisions import fold
 from lewa.agent.errors import BusyError, StoppedError
 from lewa.agent.identify import check_name
-from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, newest_snapshot, read_tail
 from lewa.agent.records import Change, Record
 from lewa.agent.rule_version import RuleCheck, explain_misfit, rule_version
 from lewa.agent.state import AgentState
+from lewa.journal import files
+from lewa.journal.file import SNAPSHOT, SNAPSHOT_EVERY, Journal, newest_snapshot, read_tail, read_texts
 from lewa.validation import as_flag, as_path, short_repr
 
 log = logging.getLogger("lewa.agent")
@@ -131,7 +132,7 @@ class Recorder:
         with_play = self._plays or self.state.driver.needs_play
         due = self.state.records >= self.snapshot_at
         try:
-            journal.write([to_text(item, with_play) for item in items])
+            journal.append([to_text(item, with_play) for item in items])
             if due:
                 journal.force()
         except OSError as error:
@@ -215,7 +216,8 @@ class Recorder:
             setup = recorder.state.setup
             recorder.state.regressors = bind(setup, regressor)
             check = RuleCheck(tail.rule, setup.learner)
-            for number, item in enumerate(tail.records, tail.end.line - len(tail.records) + 1):
+            for number, text in enumerate(tail.texts, tail.end.line - len(tail.texts) + 1):
+                item = from_text(text)
                 try:
                     recorder.apply(item, check)
                 except ValueError as error:
@@ -236,6 +238,14 @@ class Recorder:
         if check.is_due or len(recorder.state.setup.sources) > len(recorded):  # the journal lacks this
             recorder.try_checkpoint(journal)
         return recorder
+
+
+def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
+    """Return the records of a journal, one after the other; refuse a line that is damaged or out of place with its number.
+
+    A part of a line at the end, which a crash may leave, is passed over.
+    """
+    return map(from_text, read_texts(path))
 
 
 class Guard:

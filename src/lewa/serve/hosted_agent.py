@@ -17,10 +17,10 @@ from msgspec import UNSET
 
 from lewa.agent import Agent, Decision, Feedback
 from lewa.agent.elsewhere import record_elsewhere
-from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.ids import read_id, write_id
+from lewa.journal.files import to_json
 from lewa.journal.rows import Chain, Entry, Row
 from lewa.kernels.jit import DISABLED
 from lewa.serve.bodies import (

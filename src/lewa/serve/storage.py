@@ -10,8 +10,8 @@ import msgspec
 
 from lewa.agent import Agent
 from lewa.agent.elsewhere import breaches_of, count_earlier
-from lewa.agent.files import json_parts
 from lewa.agent.status.assumptions import ELSEWHERE
+from lewa.journal.files import json_parts
 from lewa.journal.rows import Chain, Snapshot
 from lewa.journal.store import Store
 from lewa.serve.bodies import Way

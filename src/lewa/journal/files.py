@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from glob import escape
 from math import isfinite
 from pathlib import Path
-
-from lewa.agent.records import JsonObject, Plain
+from typing import Any
 
 FORMAT = "lewa agent"
+Plain = dict[str, Any]  # a JSON object that is read
+JsonObject = dict[str, object]  # one that is written
 PART = 1000  # entries of a list that are written at a time
 
 

@@ -1,4 +1,4 @@
-"""A journal: the records of an agent in one file, one per line, each with a checksum, written before a call returns.
+"""The store in one file: the records of an agent, one per line, each with a checksum, written before a call returns.
 
 The first line is the agent at the start of the journal. A checksum continues that of the line before, so that a line that is
 deleted, moved, repeated or added is found; in version 1 it was of its own line only. One process at a time has a journal
@@ -15,9 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from lewa.agent import files
-from lewa.agent.compact import from_text
-from lewa.agent.records import JsonObject, Plain, Record
+from lewa.journal import files
+from lewa.journal.files import JsonObject, Plain
 from lewa.validation import as_path, short_repr
 
 try:
@@ -53,7 +52,7 @@ class Tail(NamedTuple):
 
     key: str  # by which a snapshot says that it belongs to this journal
     start: Plain  # the agent at the first line of the journal
-    records: list[Record]
+    texts: list[str]  # of the records, a line each
     end: "Place"  # after the last whole line
     cut: bool  # whether a part of a line comes after it
     rule: object = None  # the `rule_version` at the start, if the journal has it
@@ -87,7 +86,7 @@ class Journal:
         except OSError:
             raise ValueError(f"a journal can be open once, but {self.path} is open in another process or agent") from None
 
-    def write(self, texts: Sequence[str]) -> None:
+    def append(self, texts: Sequence[str]) -> None:
         """Append lines; they are with the operating system when this returns, and on the disk if `sync` says so."""
         lines, checksum = [], self.place.checksum
         for text in texts:
@@ -134,7 +133,7 @@ class Journal:
         """Write the first line: the agent, and the version of its rule."""
         self.key = secrets.token_hex(8)
         head = {"format": FORMAT, "version": VERSION, "key": self.key, "rule": rule}
-        self.write([json.dumps(head) + " " + files.to_json(snapshot)])
+        self.append([json.dumps(head) + " " + files.to_json(snapshot)])
         self.force()
 
     def go_on(self, tail: Tail) -> None:
@@ -154,8 +153,8 @@ class Journal:
             self.close()
 
 
-def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
-    """Return the records of a journal, one after the other; refuse a line that is damaged or out of place with its number.
+def read_texts(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Return the texts of the records of a journal; refuse a line that is damaged or out of place with its number.
 
     A part of a line at the end, which a crash may leave, is passed over.
     """
@@ -163,7 +162,7 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
         *_, place = _start(file, path)
         for text, _ in _lines(file, path, place):
             if text is not None:
-                yield from_text(text)
+                yield text
 
 
 def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
@@ -173,13 +172,13 @@ def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
         if snapshot is not None and snapshot.get("journal") == key:
             start, rule, place = snapshot, snapshot.get("rule"), Place(*snapshot["place"])
             _find(file, path, place)
-        items: list[Record] = []
+        items: list[str] = []
         end, cut = place, False
         for text, after in _lines(file, path, place):
             if text is None:
                 cut = True
             else:
-                items.append(from_text(text))
+                items.append(text)
                 end = after
         return Tail(key, start, items, end, cut, rule)
 
