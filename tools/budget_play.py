@@ -77,7 +77,7 @@ def make_loop(form: type) -> Callable[..., None]:
                     continue
                 z = costs[i, a]
                 out[period_of[i], BILLS] += z
-                if period_of[i] == now_period:
+                if period_of[i] == now_period or kind == AVERAGE:
                     q[SPENT] += z
                     q[CHARGED] -= foreseen[i]
                     q[RESERVED] -= worst[a] * sizes[i]
@@ -169,6 +169,8 @@ def make_loop(form: type) -> Callable[..., None]:
                     out[now_period, EMPTY_AT] = now - now_period * period
                 q[SEEN] += weight
                 q[REQUESTS] += 1
+                if kind == AVERAGE:  # a limit on an average does not see what is refused
+                    q[SPENT] += q[BUDGET] * weight
                 continue
             s.multiplier[0] = q[PRICE]
             charge(self, s, a)

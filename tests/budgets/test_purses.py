@@ -10,7 +10,7 @@ import pytest
 from lewa.budgets import pace
 from lewa.budgets.budget import Budget, budget
 from lewa.budgets.pace import BUDGET, MINIMUM, PRICE, SPENT
-from lewa.budgets.periods import Calendar
+from lewa.budgets.periods import Calendar, zone_data
 from lewa.budgets.purses import Purses
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -89,6 +89,21 @@ def test_what_is_left_and_what_was_overspent_is_carried() -> None:
     assert amounts == [10, 13, 7]
     purses.look("", NOON + 5 * DAY)  # two days without a decision
     assert purses.nodes[""].numbers[BUDGET] == 10 + 0.5 * (10 + 0.5 * (10 + 0.5 * 6))
+
+
+def test_no_plan_passes_the_ceiling() -> None:
+    """What is carried over may be more than the period may ever cost."""
+    purses = Purses([budget("cost", 10, rollover=1, never_more_than=12)])
+    purses.look("", NOON)
+    look = purses.look("", NOON + 5 * DAY)._replace(rests=(23.0,))
+    purses.take(look, 0.5, 1.0)
+    q = purses.nodes[""].numbers
+    assert q[BUDGET] == 60
+    assert pace.plan(q, 23.0) == 12 / 24
+
+
+def test_a_saved_state_says_by_which_zones_its_periods_were_made() -> None:
+    assert Purses([budget("cost", 10)]).to_plain()["zones"] == zone_data()
 
 
 def test_the_price_of_a_path_is_the_sum_along_it() -> None:

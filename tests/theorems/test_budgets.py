@@ -7,7 +7,6 @@ changed in turn, and the law that needs it fails.
 import json
 from array import array
 from collections.abc import Callable
-from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -193,6 +192,11 @@ def test_c4_rollover_never_adds_money(seed: int, rollover: float) -> None:
     assert sum(bills) <= 2 * (hours + 1) + max(bills[-1] - purse.numbers[BUDGET], 0.0) + ROUNDING * hours
 
 
+def unit(limit: float, squares: float, count: float) -> float:
+    """u: 4 times a root mean square, at most the limit of a request."""
+    return max(min(4 * np.sqrt(squares / count), limit), 1e-9 * limit) if count else limit
+
+
 class Path:
     """What S1 to S3 speak of, told step by step: one period of a purse under any forecasts and charges."""
 
@@ -203,7 +207,8 @@ class Path:
         q[PRICE] = 0.0 if steady else dice.choice([0.0, dice.exponential()])
         n, weights, last = dice.integers(1, 200), 0.0, None
         self.prices, self.debts = [q[PRICE]], [0.0]
-        self.units, self.charges, self.limits, self.corrections, self.revisions, self.repaid = ([] for _ in range(6))
+        self.units, self.former_units, self.charges, self.limits = ([] for _ in range(4))
+        self.corrections, self.revisions, self.repaid = ([] for _ in range(3))
         for _ in range(n):
             w = dice.choice([1.0, dice.exponential()])
             rest = dice.choice([0.0, 500.0, dice.exponential(200), max(n - weights, 0.0)])
@@ -214,15 +219,18 @@ class Path:
             q[SPENT] += f + correction
             weights += w
             q[SEEN], q[REQUESTS] = weights, q[REQUESTS] + 1
-            before = q[PRICE]
+            price, former = q[PRICE], (q[SQUARES], q[COUNT])
             pace.move_price(q, f, w, rest, 0.0)
             whole, mean = weights + rest, weights / q[REQUESTS]
             b, expected = q[BUDGET] / whole, whole / mean
-            u = max(min(4 * np.sqrt(q[SQUARES] / q[COUNT]), b * mean), 1e-9 * b * mean) if q[COUNT] else b * mean
+            u0, u = (unit(b * mean, *numbers) for numbers in (former, (q[SQUARES], q[COUNT])))
             debt = q[SPENT] - b * weights
             k = np.clip(debt / max(rest / mean, min(30, 0.3 * expected + 1)), -u, 0.95 * u) * w / mean
-            self.units.append(u * u / np.clip(0.35 / np.sqrt(expected), 0.001, 0.1))
-            assert q[PRICE] == pytest.approx(max(before + (f - b * w + k) / self.units[-1], 0.0), rel=1e-6, abs=1e-9)
+            step = np.clip(0.35 / np.sqrt(expected), 0.001, 0.1)
+            self.units.append(u * u / step)
+            self.former_units.append(u0 * u0 / step)
+            moved = max(price * u0**2 / u**2 + (f - b * w + k) / self.units[-1], 0.0)
+            assert q[PRICE] == pytest.approx(moved, rel=1e-6, abs=1e-9)
             self.prices.append(q[PRICE])
             self.debts.append(debt)
             self.charges.append(f)
@@ -239,8 +247,8 @@ class Path:
         if s == len(self.charges):
             return self.debts[-1], self.debts[-1]
         largest = max(self.prices[s + 1 :])
-        units = self.units[s:]
-        falls = sum(max(a - b, 0.0) for a, b in pairwise(units))
+        units, former = self.units[s:], self.former_units[s + 1 :]
+        falls = sum(max(a - b, 0.0) for a, b in zip(units[:-1], former, strict=True))
         later = slice(s, None)
         sums = sum(self.corrections[later]) + sum(self.revisions[later]) - sum(self.repaid[later])
         return self.debts[-1], self.debts[s] + scale * largest * (units[-1] + falls) + sums
@@ -270,8 +278,8 @@ def test_s3_after_the_price_was_zero_the_limits_are_charged(seed: int) -> None:
     s = max([t for t, price in enumerate(path.prices) if price == 0], default=0)
     charged = sum(path.charges[s:])
     limits = sum(b - k for b, k in zip(path.limits[s:], path.repaid[s:], strict=True))
-    rises = [after - before for before, after in zip(path.prices[s:-1], path.prices[s + 1 :], strict=True)]
-    moved = sum(unit * rise for unit, rise in zip(path.units[s:], rises, strict=True))
+    ends = sum(unit * price for unit, price in zip(path.units[s:], path.prices[s + 1 :], strict=True))
+    moved = ends - sum(unit * price for unit, price in zip(path.former_units[s:], path.prices[s:-1], strict=True))
     assert charged == pytest.approx(limits + moved, abs=1e-6 * path.size)
 
 
@@ -384,6 +392,17 @@ def test_a_test_of_the_ceiling_that_forgets_something_is_caught(
 def test_another_constant_of_the_price_is_caught(constant: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, constant, value)
     assert fails(Path)
+
+
+def test_a_price_that_rose_while_costs_hardly_differed_from_the_plan_falls_when_they_do() -> None:
+    """The first forecasts are the plan but for a millionth: the unit of the price is tiny, and grows later on."""
+    q = array("d", bytes(8 * pace.SIZE))
+    q[BUDGET], q[CEILING] = 1000, 1025
+    for n in range(200):
+        f = 1.000001 if n < 5 else 0.5 if n % 2 else 1.6
+        q[SPENT], q[SEEN], q[REQUESTS] = q[SPENT] + f, n + 1, n + 1
+        pace.move_price(q, f, 1.0, 999.0 - n, 0.0)
+    assert 0 < q[PRICE] < 1
 
 
 def test_s2_is_an_equality_where_every_decision_costs_twice_the_plan() -> None:

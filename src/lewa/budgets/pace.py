@@ -56,10 +56,10 @@ AGED = 0.85  # of what earlier periods weigh
 
 @rule
 def plan(q: Numbers, rest: float) -> float:
-    """Return what a unit of weight may cost, if a weight of `rest` is still to come."""
+    """Return what a unit of weight may cost, if a weight of `rest` is still to come; no plan passes the ceiling."""
     if q[AVERAGE] > 0:
         return q[BUDGET]
-    return q[BUDGET] / max(q[SEEN] + rest, 1e-300)
+    return min(q[BUDGET], q[CEILING]) / max(q[SEEN] + rest, 1e-300)
 
 
 @rule
@@ -149,11 +149,12 @@ def move_price(q: Numbers, foreseen: float, weight: float, rest: float, path_pri
     else:
         step = min(max(STEP / sqrt(expected), STEP_LEAST), STEP_MOST)
         repay = max(rest / mean, min(REPAY_LEAST, 0.3 * expected + 1))
-    off = foreseen - b * weight
+    off, before = foreseen - b * weight, unit_of(q, limit)
     if off != 0:
         q[SQUARES] += off * off - q[SQUARES] / MEMORY
         q[COUNT] += 1 - q[COUNT] / MEMORY
     unit = unit_of(q, limit)
+    q[PRICE] *= (before / unit) ** 2  # what is measured of the unit changes no lambda u^2
     allowed = b * weight + (limit_now(limit, unit, debt(q, rest), repay) - limit) * weight / mean
     q[PRICE] = positive(q[PRICE] + step / (unit * unit) * (foreseen - allowed))
     q[PRICES] += q[PRICE] * weight

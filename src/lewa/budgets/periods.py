@@ -166,6 +166,7 @@ def local_hours(zone: str, time: float) -> float:
     return (time + offset.total_seconds()) / HOUR + 72.0
 
 
+@lru_cache(maxsize=1)
 def zone_data() -> str:
     """Return the version of the data about time zones, which a journal records: periods depend on it."""
     for folder in TZPATH:

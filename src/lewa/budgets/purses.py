@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from lewa.budgets import pace
 from lewa.budgets.budget import Budget, from_plain
 from lewa.budgets.pace import book, fits, move_price
-from lewa.budgets.periods import Calendar, Period, local_hours
+from lewa.budgets.periods import Calendar, Period, local_hours, zone_data
 from lewa.budgets.purse import NO_PERIOD, Purse, price
 from lewa.budgets.traffic import catch_up, new_traffic, rest_of, see, share_passed
 
@@ -278,6 +278,7 @@ class Purses:
     def to_plain(self) -> dict[str, Any]:
         """Return the state as plain data for JSON."""
         return {
+            "zones": zone_data(),  # with which its periods were made
             "budgets": [budget.to_plain() for budget in self.budgets],
             "clock": self.clock.tolist(),
             "usual": {pattern: list(numbers) for pattern, numbers in self.usual.items()},
