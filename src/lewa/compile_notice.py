@@ -108,8 +108,5 @@ def learner_of(function: object) -> str | None:
     kind = next((content for content in cells if isinstance(content, type) and hasattr(content, "learn")), None)
     if kind is None:
         return None
-    return next((name for name, other in learners.ALL.items() if compiled_form(other) is kind), _path(kind))
-
-
-def _path(form: type) -> str:
-    return f"{form.__module__}:{form.__qualname__.removesuffix('.Compiled')}"
+    path = f"{kind.__module__}:{kind.__qualname__.removesuffix('.Compiled')}"
+    return next((name for name, other in learners.ALL.items() if compiled_form(other) is kind), path)

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from functools import cache
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
@@ -64,12 +64,5 @@ def main() -> None:
     sys.exit(code or 0)
 
 
-def _warn(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     say(f"warning: {message}")

@@ -13,14 +13,15 @@ from lewa.cli.options import (
     Epsilon,
     Floors,
     Json,
+    Problem,
     Settings,
     Slater,
     Values,
     learner_names,
+    make_learners,
     parse_settings,
     whole,
 )
-from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, note, out, print_json
 from lewa.feedback import feedback_kind
 from lewa.formatting import number, numbers

@@ -20,23 +20,23 @@ from lewa.cli.options import (
     Json,
     Lines,
     Names,
+    Problem,
     Seeds,
     Settings,
     TraceFile,
     Values,
     check_file,
     lines_of,
+    make_learners,
     names_columns,
     parse_pair,
     parse_settings,
     whole,
 )
 from lewa.cli.play import Match, play_all
-from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, executor_at, out, print_json, progress_bar, say
 from lewa.data.columns import UNIT, Columns, Data
-from lewa.data.frames import as_data
-from lewa.data.groups import with_group_lines
+from lewa.data.frames import as_data, with_group_lines
 from lewa.data.log import Log, StreamedLog
 from lewa.formatting import csv_table
 from lewa.frontiers import POINTS

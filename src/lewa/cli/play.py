@@ -13,16 +13,17 @@ from lewa.cli.options import (
     Floors,
     Json,
     Names,
+    Problem,
     Seeds,
     Settings,
     TraceFile,
     check_file,
     game_names,
     game_value,
+    make_learners,
     parse_settings,
     whole,
 )
-from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, out, print_json, progress_bar, say
 from lewa.games import Game, Table
 from lewa.learners import Learner

@@ -8,7 +8,7 @@ from lewa.data.columns import Data
 from lewa.frontiers.budgets import Budgets, with_confidence
 from lewa.frontiers.log_evidence import Evidence
 from lewa.frontiers.result import Frontier, HeldOut, Point
-from lewa.types import Matrix, Vector
+from lewa.types import Vector
 
 MOST_DOUBTS = 3  # sentences about propensities that do not fit
 FEW_ROWS = 30  # fewer rows of an action say little of its values
@@ -68,8 +68,15 @@ def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: f
     rewards_alone = [values[data.reward.name]["snips"] for values in alone_values]
     errors = np.array([(value.high - value.low) / 2 for value in rewards_alone])
     action_rows = dict(zip(data.actions, evidence.rows().astype(int).tolist(), strict=True))
-    notes = [_promise(budgets, confidence), SHUFFLED if evidence.shuffled else HALVES, INTERVALS]
-    notes += _limits(budgets, (rewards, means, bounds), hopeless, rows, confidence)
+    law = KEPT if budgets.varied.sense == "at most" else KEPT_LEAST
+    promise = PLAIN if confidence is None else law.format(percent=100 * confidence)
+    notes = [promise, SHUFFLED if evidence.shuffled else HALVES, INTERVALS]
+    if bounds is None:
+        notes += budgets.notes(rewards, means)
+    elif hopeless:
+        notes.append(budgets.unmet(with_confidence(confidence)))
+    else:
+        notes += budgets.notes(rewards, bounds, confidence) + budgets.rows_needed(means, bounds, rows)
     notes += _few_rows(action_rows)
     return Frontier(
         kind="log",
@@ -95,32 +102,6 @@ def _chosen(evidence: Evidence, half: int, miss: float | None, budgets: Budgets,
     """Return the plays that one half of the log chooses at these levels, in the same way as all rows do."""
     means, bounds = evidence.means((half,)), None if miss is None else evidence.bounds(miss, (half,))
     return [budgets.best(*means, budgets.floors_at(floor), bounds)[1] for floor in levels]
-
-
-def _promise(budgets: Budgets, confidence: float | None) -> str:
-    """Say with which confidence the plays keep the limits."""
-    if confidence is None:
-        return PLAIN
-    return (KEPT if budgets.varied.sense == "at most" else KEPT_LEAST).format(percent=100 * confidence)
-
-
-def _limits(
-    budgets: Budgets,
-    known: tuple[Vector, Matrix, Matrix | None],
-    hopeless: bool,
-    rows: int,
-    confidence: float | None,
-) -> list[str]:
-    """Return sentences about limits that cannot be promised, and about the others.
-
-    `known` are the estimated rewards and constraints and the bounds; `hopeless`, that no limit can be promised.
-    """
-    rewards, means, bounds = known
-    if bounds is None:
-        return budgets.notes(rewards, means)
-    if hopeless:
-        return [budgets.unmet(with_confidence(confidence))]
-    return budgets.notes(rewards, bounds, confidence) + budgets.rows_needed(means, bounds, rows)
 
 
 def _few_rows(action_rows: dict[str, int]) -> list[str]:

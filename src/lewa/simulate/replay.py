@@ -6,8 +6,7 @@ from concurrent.futures import Executor
 from lewa import learners
 from lewa.choice import choose_learner
 from lewa.data.columns import Columns, Data
-from lewa.data.frames import DataLike, as_data
-from lewa.data.groups import with_group_lines
+from lewa.data.frames import DataLike, as_data, with_group_lines
 from lewa.data.log import Log, StreamedLog
 from lewa.games.table import Table
 from lewa.learners.base import Learner
