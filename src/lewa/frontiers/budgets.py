@@ -137,11 +137,6 @@ class Budgets(NamedTuple):
         shares = self.shares(result.play)
         return BestPlay(reward_scale.to_user(result.value), shares, price, average, result.feasible, bound), result.play
 
-    @property
-    def limits(self) -> int:
-        """Return the number of constraints that have a limit."""
-        return len(self.data.constraints) - len(self.unlimited)
-
     def shares(self, p: Vector) -> dict[str, float]:
         """Return the actions of a play and their probabilities."""
         return {name: share for name, share in zip(self.data.actions, p.tolist(), strict=True) if share > NO_SHARE}

@@ -44,7 +44,8 @@ def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: f
 
     Without a confidence the play of a limit just keeps it in these rows.
     """
-    miss = None if confidence is None else (1 - confidence) / (len(data.actions) * budgets.limits)
+    limits = len(data.constraints) - len(budgets.unlimited)
+    miss = None if confidence is None else (1 - confidence) / (len(data.actions) * limits)
     (rewards, means), bounds = evidence.means(), None if miss is None else evidence.bounds(miss)
     if not budgets.others_met(means):
         raise ValueError(budgets.unmet())

@@ -83,20 +83,3 @@ def on_action(results: Sequence[Result]) -> str:
     """Return a sentence that names the learners measured on the action drawn."""
     names = dict.fromkeys(result.learner for result in results if result.rows[0]["measured_on"] == "action")
     return f" Measured on the action drawn: {', '.join(names)}." if names else ""
-
-
-def over_rounds(seeds: int, rounds: int) -> str:
-    """Return the caption of the figure over rounds."""
-    over = "Mean over seeds; the band goes from the lowest seed to the highest" if seeds > 1 else "One seed"
-    return f"{over}, T = {rounds:,}. Dashed: the proved bound at the last round."
-
-
-def differences(first: str, seeds: int, rounds: int) -> str:
-    """Return the caption of the figure of differences."""
-    start = f"Difference from {first} on the same seeds at T = {rounds:,}: mean and {LEVEL:.0%} interval "
-    return f"{start}(Student's t, {seeds} seeds)."
-
-
-def inside(seeds: int, rounds: int) -> str:
-    """Return the caption of the figure of multipliers and plays."""
-    return f"Mean over seeds, T = {rounds:,}." if seeds > 1 else f"One seed, T = {rounds:,}."

@@ -58,14 +58,21 @@ def pictures(group: Group, title: str, stated: Exponents, plans: Plans) -> Itera
         return Picture(name, tuple(f"{panel.title}: {kind}, {title}" for panel in panels), caption)
 
     if last.rows[0]["marks"] is not None:
-        yield picture("rounds", _panels(strands, _over_rounds), captions.over_rounds(seeds, T))
+        over = "Mean over seeds; the band goes from the lowest seed to the highest" if seeds > 1 else "One seed"
+        dashed = "Dashed: the proved bound at the last round."
+        yield picture("rounds", _panels(strands, _over_rounds), f"{over}, T = {T:,}. {dashed}")
     if group.learners and seeds > 1 and last.each("regret") is not None:
-        yield picture("differences", _panels(strands, _differences), captions.differences(strands[0].name, seeds, T))
+        start = f"Difference from {strands[0].name} on the same seeds at T = {T:,}: mean and {LEVEL:.0%} interval"
+        yield picture("differences", _panels(strands, _differences), f"{start} (Student's t, {seeds} seeds).")
     if len(strands[0].results) >= 3 and last.each("regret") is not None:
         yield picture("growth", _panels(strands, partial(_growths, stated)), captions.GROWTH)
     inside = _inside(strands)
     if inside:
-        yield Folded("Multiplier and play over time", (picture("inside", inside, captions.inside(seeds, T)),))
+        mean = f"{'Mean over seeds' if seeds > 1 else 'One seed'}, T = {T:,}."
+        yield Folded(
+            "Multiplier and play over time",
+            (picture("inside", inside, mean),),
+        )
 
 
 def _constraints(strands: Sequence[Strand]) -> list[Constraint]:

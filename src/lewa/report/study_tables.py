@@ -132,13 +132,11 @@ def _spread(values: Array | None) -> Cell:
     columns = np.atleast_2d(values.T)
     texts = []
     for column in columns:
-        spread = f" \N{PLUS-MINUS SIGN} {_two_digits(float(column.std(ddof=1)))}" if len(column) > 1 else ""
+        deviation = float(column.std(ddof=1)) if len(column) > 1 else 0.0
+        digits = f"{deviation:,.0f}" if deviation >= 10 else f"{deviation:.2g}"
+        spread = f" \N{PLUS-MINUS SIGN} {digits}" if len(column) > 1 else ""
         texts.append(number(float(column.mean())) + spread)
     return Cell(", ".join(texts), float(columns.mean(axis=1).max()))
-
-
-def _two_digits(deviation: float) -> str:
-    return f"{deviation:,.0f}" if deviation >= 10 else f"{deviation:.2g}"
 
 
 def _bounds(values: list[float] | None) -> Cell:
