@@ -5,7 +5,7 @@ BIN = .venv/bin
 PLAIN = NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist
 
 .PHONY: install reproduce serve test quick lint types compiled plain wheel test-litellm test-service falsify kill fuzz fuzz-service \
-  golden guarantees docs data contexts router governor shocks bench bench-service clean
+  golden guarantees docs data contexts router governor shocks budgets bench bench-service clean
 
 # .ci/install makes an environment by uv, or by pip where uv cannot be fetched: for the command line; for the tests; for others.
 .venv/installed: pyproject.toml
@@ -67,6 +67,8 @@ governor: .venv/tested
 	$(BIN)/python -m tools.governor $${DATA:-../shared/data} $${RUNS:-18000}
 shocks: .venv/tested
 	$(BIN)/python -m tools.shocks $${RUNS:-4}
+budgets: .venv/tested
+	$(BIN)/python -m tools.budgets $${RUNS:-2}
 bench: build/bench/installed
 	build/bench/bin/python -m benchmarks.write
 bench-service: .venv/tested build/fastapi/installed build/litellm/installed build/litellm-proxy/installed
