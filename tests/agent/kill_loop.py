@@ -10,14 +10,16 @@ import time
 import warnings
 from pathlib import Path
 
-from lewa import Agent, at_most
+from lewa import Agent, Governor, at_most
 from lewa.agent import read_journal
 
 THREADS = 3
 
 
 def make(path: Path) -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="anytime-loss-lewa", name="router", journal=path, seed=0)
+    governor, learner = Governor(debt={"cost": 6.0}), "anytime-loss-lewa"  # it repays, and its proved learner decides too
+    limit = at_most("cost", 0.4)
+    agent = Agent(["a", "b"], [limit], learner=learner, governor=governor, name="router", journal=path, seed=0)
     agent.stop_journal()
 
 

@@ -155,7 +155,7 @@ def test_an_action_is_added_and_a_range_changed_while_it_runs() -> None:
     again = make().replay(records)
     again.pull(context={"task": "code"})
     assert again.snapshot() == agent.snapshot()
-    least = "(nothing proved; anytime-proved-squarecb-lewa has the least bound)"
+    least = "(governed, nothing proved about regret; anytime-proved-squarecb-lewa has the least bound)"
     assert repr(agent) == f"<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features {least}; 52 decisions; seed 3>"
 
 

@@ -128,7 +128,7 @@ def test_the_ridge_as_a_regressor_plays_as_the_ridge_does(late: int, monkeypatch
             assert ours.play == pytest.approx(theirs.play, abs=1e-9)
             assert ours.charged == pytest.approx(theirs.charged, abs=1e-9)
             assert theirs.features[:4] == ours.features
-    least = "(nothing proved; anytime-proved-squarecb-lewa has the least bound)"
+    least = "(governed, nothing proved about regret; anytime-proved-squarecb-lewa has the least bound)"
     assert (
         repr(outside)
         == f"<Agent: 2 actions, cost at most 0.5; squarecb-lewa, 4 features, Ridge {least}; 60 decisions; seed 3>"

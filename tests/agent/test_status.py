@@ -335,7 +335,7 @@ def test_a_status_is_text_and_json() -> None:
     plain: dict[str, Any] = json.loads(json.dumps(agent.status().plain()))
     assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"].startswith("its constants were chosen by measurements, and no bound on regret")
-    least = "(nothing proved; anytime-loss-lewa has the least bound)"
+    least = "(governed, nothing proved about regret; anytime-loss-lewa has the least bound)"
     assert (
         repr(agent)
         == f"<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa {least}; 1 decisions; seed 0>"
@@ -354,6 +354,6 @@ def test_the_learner_with_the_least_bound_is_named_beside_one_that_measurements_
         assert chosen.status().least_bound.split()[0] == name
         assert chosen.status().plain()["least_bound"] == chosen.status().least_bound
         assert f"; {chosen.status().least_bound} has the least proved bound (goal='proved')" in str(chosen.status())
-        assert f"(nothing proved; {chosen.status().least_bound} has the least bound)" in repr(chosen)
+        assert f"(governed, nothing proved about regret; {chosen.status().least_bound} has the least bound)" in repr(chosen)
         assert proved.status().least_bound == ""
         assert "least" not in repr(proved) + str(proved.status())

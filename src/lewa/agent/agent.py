@@ -169,7 +169,8 @@ class Agent:
         self._on_verdict = as_callback(callback)
 
     def __repr__(self) -> str:
-        constraints, learner = ", ".join(map(str, self.setup.constraints)), self.setup.describe_learner()
+        learner = self.setup.describe_learner(self._state.ledger is not None)
+        constraints = ", ".join(map(str, self.setup.constraints))
         made = f"{self._state.rounds} decisions; seed {self.setup.seed}"
         return f"<Agent: {len(self.setup.actions)} actions, {constraints}; {learner}; {made}>"
 

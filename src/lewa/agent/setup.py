@@ -119,12 +119,13 @@ class Setup:
         proved = least_bound_beside(self.learner_name, feedback, *numbers, restarts=False, features=features)
         return "" if proved is None else proved.called
 
-    def describe_learner(self) -> str:
+    def describe_learner(self, governed: bool = False) -> str:
         """Return the learner, its context, and the learner with the smallest bound if nothing is proved about it."""
         text = self.learner_name + ("" if self.context is None else f", {self.context.size} features")
         text += f", {self.regressor}" if self.regressor else f", {len(self.policies)} policies" if self.policies else ""
         least = self.least_bound()
-        return text + (f" (nothing proved; {least} has the least bound)" if least else "")
+        what = "governed, nothing proved about regret" if governed else "nothing proved"
+        return text + (f" ({what}; {least} has the least bound)" if least else "")
 
     def plain(self) -> JsonObject:
         """Return the setup as plain data for JSON, by the names of version 1."""
