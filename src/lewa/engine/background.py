@@ -54,11 +54,7 @@ def can_compile(learner: type[Learner]) -> bool:
 
 def steps_here(learner: type[Learner]) -> bool:
     """Whether compiled steps are to be taken now: nobody waits, or is to wait; one from outside was compiled before."""
-    return can_compile(learner) and (WAY == "wait" or learner in _loaded or not _is_ours(learner))
-
-
-def _is_ours(learner: type[Learner]) -> bool:
-    return learner.__module__.startswith("lewa.")
+    return can_compile(learner) and (WAY == "wait" or learner in _loaded or not learner.__module__.startswith("lewa."))
 
 
 def load(learner: type[Learner], others: Programs) -> None:

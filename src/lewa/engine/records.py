@@ -49,11 +49,6 @@ class Record(NamedTuple):
     met: Vector  # (m,)
 
 
-def new_sums(constraints: int) -> RunningSums:
-    """Return sums at zero."""
-    return RunningSums(np.zeros(1), *(np.zeros(constraints) for _ in RunningSums._fields[1:]))
-
-
 def new_history(rounds: int, actions: int, constraints: int) -> RoundHistory:
     """Return a history with room for this many rounds."""
     return RoundHistory(np.zeros((rounds, actions)), np.zeros((rounds, constraints)), np.zeros(rounds, dtype=np.int64))
@@ -63,4 +58,5 @@ def new_record(rounds: int, actions: int, constraints: int, mean_constraints: Ma
     """Return a record with room for a history of this many rounds."""
     known = np.zeros((0, actions)) if mean_constraints is None else mean_constraints
     history = new_history(rounds, actions, constraints)
-    return Record(new_sums(constraints), history, known, np.empty(actions), np.empty(constraints))
+    sums = RunningSums(np.zeros(1), *(np.zeros(constraints) for _ in RunningSums._fields[1:]))
+    return Record(sums, history, known, np.empty(actions), np.empty(constraints))

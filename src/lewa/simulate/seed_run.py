@@ -67,7 +67,8 @@ class Playing(NamedTuple):
         recorder = Recorder(session, self, laid_out=not isinstance(nature, LazyNature))
         start, reacts = 0, isinstance(nature, ReactingNature) and not isinstance(loop, PythonLoop)
         if isinstance(nature, ReactingNature) and reacts:
-            loop(session.memory, no_rounds(game), Window(0, 0, dice, 1), recorder.part(0, 0))
+            none = Rounds(np.zeros((0, game.actions)), np.zeros((0, game.constraints, game.actions)))
+            loop(session.memory, none, Window(0, 0, dice, 1), recorder.part(0, 0))
             nature.ahead = recorder.record.play
         for mark, end in enumerate(self.marks.tolist()):
             while start < end:
@@ -143,11 +144,6 @@ def sum_rounds(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
     sums = np.empty(columns)
     sum_rows(rounds.reshape(len(rounds), columns), sums)
     return sums.reshape(shape)
-
-
-def no_rounds(game: Game) -> Rounds:
-    """Return a block of the game without rounds."""
-    return Rounds(np.zeros((0, game.actions)), np.zeros((0, game.constraints, game.actions)))
 
 
 def _loop(session: Session, nature: Nature) -> Loop:

@@ -215,13 +215,8 @@ def _dual_steps(learner: AnyLearner, rounds: int, dual: DualSteps | None) -> tup
     """Return the cost of the dual steps, m mu T/2, and the largest sum of the multipliers."""
     if dual is not None:
         return dual.cost, sum(dual.prices)
-    floor, mu = learner.floor, learner.mu
-    return floor.size * mu * rounds / 2, _cap(floor, learner.delta, mu, rounds)
-
-
-def _cap(floor: Vector, delta: float, mu: float, rounds: int) -> float:
-    """Return a cap of sum_j lambda_j: each stays below c0/delta, and rises by at most mu c0 per round."""
-    return float(floor.sum()) * min(1 / delta, mu * rounds)
+    floor, mu = learner.floor, learner.mu  # each multiplier stays below c0/delta, and rises by at most mu c0 per round
+    return floor.size * mu * rounds / 2, float(floor.sum()) * min(1 / learner.delta, mu * rounds)
 
 
 def _least(x: float, bound: float) -> bool:

@@ -23,6 +23,9 @@ def _tuned(kind: Any) -> Callable[..., object]:
     return tuned
 
 
+SHARED = ("unbounded", "compiled", "weighs_propensities", "reads_play", "quotes_prices")  # with the inner learner
+
+
 class Wrapper(Learner):
     """A learner that runs an inner learner. Its parameters and its state depend on the inner learner.
 
@@ -49,11 +52,7 @@ class Wrapper(Learner):
                 "kind": kind,
                 "State": state,
                 "feedback": feedback_kind(kind),
-                "unbounded": kind.unbounded,
-                "compiled": kind.compiled,
-                "weighs_propensities": kind.weighs_propensities,
-                "reads_play": kind.reads_play,
-                "quotes_prices": kind.quotes_prices,
+                **{name: getattr(kind, name) for name in SHARED},
                 "keeps_shares": kind.keeps_shares and not cls.restarts,
                 **cls.rules(kind),
             }
