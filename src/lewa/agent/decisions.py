@@ -97,6 +97,7 @@ def _awake(state: AgentState, among: list[int] | None) -> list[int] | None:
 # Records -----------------------------------------------------------------------------------------------------------------
 
 
+@np.errstate(over="ignore", invalid="ignore")  # earlier versions recorded values of any size
 def fold(state: AgentState, item: Decision | Feedback, check: RuleCheck | None = None) -> None:
     """Apply a record of this agent; raise an error, without any change, if it does not fit."""
     if isinstance(item, Decision):
