@@ -61,8 +61,8 @@ def test_known_prices_never_lower_the_reward_at_the_same_limit(world: str) -> No
     plain, told = (np.array([run(world, seed, **more)[:2] for seed in SEEDS]) for more in (nothing, prices))
     assert told[:, 0].mean() >= 0.995 * plain[:, 0].mean()
     assert (told[:, 0] >= 0.99 * plain[:, 0]).all()
-    assert (told[:, 1] <= 1.002).all()
-    assert (plain[:, 1] <= 1.002).all()
+    assert (told[:, 1] <= 1.005).all()  # a debt of some decisions is left at the end
+    assert (plain[:, 1] <= 1.005).all()
 
 
 @pytest.mark.plain

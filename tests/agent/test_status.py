@@ -273,7 +273,7 @@ def test_decisions_without_an_answer_are_warned_of() -> None:
     for _ in range(10):
         agent.pull()
     [warning] = [text for text in agent.status().warnings if "not answered in full" in text]
-    assert warning.startswith("5 of 10 decisions were not answered in full, and their reward was filled in: see max_pending")
+    assert warning.startswith("5 of 10 decisions were not answered in full, and their reward was filled in: see max_open")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Contextual(OneConstraint):
     >>> learner = lewa.learners.SquareCbLewa.tuned(actions=3, horizon=20_000, floor=0.7, features=game.features)
     >>> trace = lewa.play(learner, game, rounds=20_000)
     >>> f"reward {trace.reward[0, -1] / 20_000:.3f}, violation {lewa.violation(trace)[0, 0]:.0f}"
-    'reward 0.376, violation 0'
+    'reward 0.377, violation 0'
     """
 
     about = "requests of several kinds, seen as a context; the best action depends on the kind"
