@@ -60,6 +60,7 @@ def law_of(sentence: str, fits: Callable[[float], bool]) -> Callable[[str, float
         if not fits(as_real(name, value)):
             require(False, f"{name} {sentence}", **{name: value})
 
+    check.__doc__ = f"Check that a number {sentence}."
     return check
 
 

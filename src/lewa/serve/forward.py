@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from lewa.serve.auth import Caller
 from lewa.serve.errors import RequestError, UnavailableError
+from lewa.version import __version__
 
 if TYPE_CHECKING:
     import httpx2
@@ -47,7 +48,8 @@ class Forwarder:
 
         if purpose not in self._clients:
             limits = httpx2.Limits(max_connections=None, max_keepalive_connections=50)
-            self._clients[purpose] = httpx2.AsyncClient(timeout=TIMEOUT, trust_env=False, limits=limits)
+            name = {"User-Agent": f"lewa/{__version__}"}  # of callers who give none
+            self._clients[purpose] = httpx2.AsyncClient(timeout=TIMEOUT, trust_env=False, limits=limits, headers=name)
         return self._clients[purpose]
 
     async def _turn(self, caller: Caller) -> asyncio.Semaphore:
