@@ -362,3 +362,11 @@ def test_two_replicas_make_one_first_key(url: str) -> None:
         for other in others:
             if other is not store:
                 other.close()
+
+
+def test_threads_write_in_turn(tmp_path: Path) -> None:
+    with closing(open_store(f"sqlite:///{tmp_path}/store.sqlite3")) as store:
+        keys = [make_key(f"key {n}", SCOPES)[1] for n in range(400)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(store.put_api_key, keys))
+        assert len(store.api_keys()) == len(keys)

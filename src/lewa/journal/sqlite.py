@@ -47,7 +47,7 @@ class SQLiteStore:
         _check_names(self._path)
         self._sealed = reading and not _is_writable(self._path)
         self._claim = Claim(self._path) if serving else None
-        self._lock = Lock()
+        self._lock, self._turn = Lock(), Lock()  # of the connections that read and write
         try:
             self._write, self._read = self._connect(), self._connect()
             with self._lock:
@@ -123,16 +123,17 @@ class SQLiteStore:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            self._write.execute("BEGIN IMMEDIATE")
-            yield self._write
-            self._write.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._undo()
-            raise StoreError(f"the store did not commit: {error}") from error
-        except BaseException:
-            self._undo()
-            raise
+        with self._turn:
+            try:
+                self._write.execute("BEGIN IMMEDIATE")
+                yield self._write
+                self._write.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._undo()
+                raise StoreError(f"the store did not commit: {error}") from error
+            except BaseException:
+                self._undo()
+                raise
 
     def _undo(self) -> None:
         try:
