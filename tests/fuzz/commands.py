@@ -179,7 +179,7 @@ def report(rng: Random, folder: Path, index: int) -> list[str]:
                 texts = ["", "3", "[]", "null", '"x"', "{}", "[" * 3000, "{", "NaN", '{"lewa": 3}', "\n\n"]
                 file.write_text(rng.choice(texts))
             case _ if file.suffix == ".json" and file.is_file():
-                with contextlib.suppress(ValueError):  # it may be spoiled already
+                with contextlib.suppress(ValueError, RecursionError):  # it may be spoiled already
                     file.write_text(json.dumps(hostile.mutate(rng, json.loads(file.read_text()))))
     return ["report", rng.choice(["results", "results", "results", "results", ".", "nothing", "results/study.toml", ""])]
 

@@ -130,8 +130,9 @@ def _command(case: Any) -> tuple[str, str] | None:
             return f"traceback: {type(error).__name__}: {str(error)[:160]}", _place(error)
     former = "warning: --"  # an option was called by its former name
     lines = [line for line in err.getvalue().splitlines() if line.strip() and not line.startswith(former)]
-    asks_nothing = case.words in ([], ["keys"], ["journal"])  # the answer is the help
-    answers_no = case.words[:1] == ["check"] or case.words[:2] == ["journal", "verify"]
+    words = case.words[1:] if case.words[:1] == ["--"] else case.words
+    asks_nothing = words in ([], ["keys"], ["journal"])  # the answer is the help
+    answers_no = words[:1] == ["check"] or words[:2] == ["journal", "verify"]
     if status not in ((0, 1, 2) if answers_no else (0, 2)):
         return f"status {status}: {' / '.join(lines)[:200]}", ""
     if "Traceback" in err.getvalue():

@@ -343,6 +343,7 @@ def test_a_refused_call_changes_nothing() -> None:
         (lambda: agent.replay([decision._replace(action=[])]), "a decision must have the fields that an agent gave it"),  # type: ignore[arg-type]
         (lambda: agent.replay([decision._replace(features_bytes=0.5)]), "a decision must have the fields"),  # type: ignore[arg-type]
         (lambda: agent.replay([decision._replace(id=np.zeros((2, 2)))]), "a decision must have the fields"),  # type: ignore[arg-type]
+        (lambda: agent.replay([decision._replace(run=np.zeros((2, 2)))]), "a decision must have the fields"),  # type: ignore[arg-type]
         (lambda: agent.update(decision._replace(play_bytes=None), reward=1), "a decision must be a result of pull"),  # type: ignore[arg-type]
         (lambda: agent.pull(available=[[1, 2]]), r"there is no action \[1, 2\]"),  # type: ignore[list-item]
     ]

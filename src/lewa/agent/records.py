@@ -168,7 +168,7 @@ def check_types(decision: Decision) -> None:
         right = right and type(data) is bytes and len(data) % 8 == 0
     right = right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple)
     right = right and type(decision.elsewhere) is bool and is_tag(decision.tag)
-    right = right and decision.run in (None, COMPILED, PLAIN)
+    right = right and (decision.run is None or (isinstance(decision.run, str) and decision.run in (COMPILED, PLAIN)))
     if not right:
         fields = {name: short_repr(value) for name, value in decision._asdict().items()}
         raise ValueError(f"a decision must have the fields that an agent gave it, got {short_repr(fields)}")
